@@ -1,0 +1,38 @@
+# Two commands on a machine that has Python 3.11, pip and make: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test check bench clean
+
+demo: $(VENV)/.runtime
+	$(BIN)/offmap demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf $(VENV) build *.egg-info src/*.egg-info
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# torch goes first and alone: its pinned wheel then satisfies every later range, and nothing pulls another build.
+$(VENV)/.torch: constraints.txt | $(BIN)/python
+	$(INSTALL) torch
+	touch $@
+
+$(VENV)/.runtime: pyproject.toml $(VENV)/.torch
+	$(INSTALL) --editable .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.torch
+	$(INSTALL) --editable ".[dev,text]"
+	touch $@ $(VENV)/.runtime

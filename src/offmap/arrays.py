@@ -1,0 +1,84 @@
+"""The door for arrays: checked once as they come in, turned into tensors chunk by chunk.
+
+Rows are ``(n, d)`` features or ``(n, h, w)`` and ``(n, h, w, c)`` images; images are ``uint8`` or floats in [0, 1].
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_array, validate_data
+from torch import Tensor
+
+Rows = NDArray[Any]
+Shape = tuple[int, ...]
+
+
+def check_rows(estimator: Any, X: ArrayLike, *, reset: bool, image_shape: Sequence[int] | None = None) -> Rows:
+    """Validates ``X`` and returns it as ``(n, d)`` features or ``(n, h, w, c)`` images, copying only if it must.
+
+    Args:
+        estimator: Remembers the shape of a row in ``input_shape_`` if ``reset``, else is held to it.
+        X: What the user gave.
+        reset: True in ``fit``.
+        image_shape: Shape of the image in each row of a flat ``X``.
+    """
+    if reset or len(estimator.input_shape_) == 1:
+        rows = validate_data(estimator, X, reset=reset, allow_nd=True, dtype="numeric")
+    else:
+        rows = check_array(X, allow_nd=True, dtype="numeric", input_name="X", estimator=estimator)
+    rows = as_images(rows, image_shape) if image_shape is not None or rows.ndim > 2 else rows
+    if reset:
+        estimator.input_shape_ = rows.shape[1:]
+    elif rows.shape[1:] != tuple(estimator.input_shape_):
+        raise ValueError(f"X has rows of shape {rows.shape[1:]}; the model was fitted on {estimator.input_shape_}")
+    return rows
+
+
+def as_images(rows: Rows, image_shape: Sequence[int] | None) -> Rows:
+    """Gives images the shape ``(n, h, w, c)`` and refuses values that are not intensities."""
+    if image_shape is not None and rows.ndim == 2:
+        if prod(image_shape) != rows.shape[1]:
+            raise ValueError(f"image_shape {tuple(image_shape)} does not hold the {rows.shape[1]} columns of X")
+        rows = rows.reshape(len(rows), *image_shape)
+    if rows.ndim not in (3, 4):
+        raise ValueError(f"X must be (n, d) features or (n, h, w) or (n, h, w, c) images; got shape {rows.shape}")
+    if rows.dtype != np.uint8 and (rows.min() < 0 or rows.max() > 1):
+        raise ValueError(f"X holds images; expected uint8 or floats in [0, 1], got {rows.dtype} up to {rows.max():g}")
+    return rows if rows.ndim == 4 else rows[..., None]
+
+
+def to_tensor(rows: Rows, device: str) -> Tensor:
+    """Makes float tensors: features ``(n, d)``, images ``(n, c, h, w)`` in [0, 1] with channels last in memory."""
+    scale = 255.0 if rows.ndim == 4 and rows.dtype == np.uint8 else 1.0
+    # Features beyond the range of float32 become infinite, and score as infinitely novel.
+    with np.errstate(over="ignore"):
+        tensor = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(device)
+    tensor = tensor / scale if scale != 1 else tensor
+    return tensor.permute(0, 3, 1, 2) if rows.ndim == 4 else tensor
+
+
+def in_chunks(function: Callable[[Tensor], tuple[Tensor, ...]], rows: Rows, device: str) -> tuple[Rows, ...]:
+    """Applies ``function`` to ``rows`` in chunks of one fixed size and joins what it returns.
+
+    The last chunk is filled up with zeros: matrix products of another height may round otherwise, and a row must get
+    the same bytes whatever rows come with it.
+    """
+    size = chunk_size(rows.shape[1:])
+    parts: list[tuple[Rows, ...]] = []
+    with torch.inference_mode():
+        for start in range(0, len(rows), size):
+            chunk = rows[start : start + size]
+            full = np.zeros((size, *rows.shape[1:]), dtype=rows.dtype)
+            full[: len(chunk)] = chunk
+            parts.append(tuple(out[: len(chunk)].cpu().numpy() for out in function(to_tensor(full, device))))
+    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+
+
+def chunk_size(row_shape: Shape) -> int:
+    """A power of two from 64 to 1024: wide rows come in small chunks, so that one row alone stays cheap."""
+    fitting = 2**16 // prod(row_shape)
+    return 1 << min(max(fitting, 64), 1024).bit_length() - 1

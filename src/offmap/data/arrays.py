@@ -1,0 +1,79 @@
+"""Readers of array files: ``.npy``, ``.npz`` and the idx files of MNIST and its kin; nothing is ever unpickled."""
+
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offmap.data.decoding import decoding
+from offmap.data.rows import Data, as_texts
+
+__all__ = ["read_idx", "read_npy", "read_npz", "read_npz_keys"]
+
+
+def read_npy(path: Path) -> Data:
+    """Reads one array of rows."""
+    with decoding(path, "an .npy array"):
+        rows = np.load(path, allow_pickle=False)
+    return Data(_rows(rows), name=str(path))
+
+
+def read_npz(path: Path, split: str | None = None) -> Data:
+    """Reads rows and labels from an archive of arrays.
+
+    With ``split`` the keys are ``x_<split>`` and ``y_<split>``. Without it they are ``X`` or ``x`` with ``y``; failing
+    that, the only ``x_…`` key with its ``y_…``; failing that, the only key. Labels may be absent.
+
+    Args:
+        path: The archive.
+        split: Which of several splits to take.
+    """
+    with decoding(path, "an .npz archive"), np.load(path, allow_pickle=False) as archive:
+        keys = list(archive.files)
+    x_key = _rows_key(path, keys, split)
+    y_key = _labels_key(x_key)
+    rows, *labels = read_npz_keys(path, [key for key in (x_key, y_key) if key in keys])
+    return Data(_rows(rows), labels[0] if labels else None, name=str(path))
+
+
+def read_npz_keys(path: Path, keys: Sequence[str]) -> list[NDArray[Any]]:
+    """Reads the named arrays of an archive, in the order of ``keys``."""
+    with decoding(path, "an .npz archive"), np.load(path, allow_pickle=False) as archive:
+        return [archive[key] for key in keys]
+
+
+def read_idx(path: Path) -> NDArray[np.uint8]:
+    """Reads a gzipped idx file of bytes: 0, 0, the type, the number of dimensions, each dimension, the values."""
+    with decoding(path, "a gzipped idx file"):
+        content = gzip.decompress(path.read_bytes())
+        if content[:3] != b"\x00\x00\x08":
+            raise ValueError("it does not start as an idx file of bytes does")
+        n_dims = content[3]
+        shape = np.frombuffer(content, dtype=">i4", count=n_dims, offset=4)
+        return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * n_dims).reshape(shape)
+
+
+def _rows(array: NDArray[Any]) -> NDArray[Any]:
+    return as_texts(array) if array.dtype.kind == "U" and array.ndim == 1 else array
+
+
+def _rows_key(path: Path, keys: list[str], split: str | None) -> str:
+    if split is not None:
+        candidates = [key for key in (f"x_{split}", f"X_{split}") if key in keys]
+    else:
+        candidates = (
+            [key for key in keys if key in ("X", "x")]
+            or [key for key in keys if key.lower().startswith("x_")]
+            or (keys if len(keys) == 1 else [])
+        )
+    if len(candidates) != 1:
+        wanted = f"x_{split}" if split is not None else "one of X, x or x_<split> (name the split if there are several)"
+        raise ValueError(f"{path} must have the key {wanted}; its keys are {', '.join(keys) or 'none'}")
+    return candidates[0]
+
+
+def _labels_key(x_key: str) -> str:
+    return "y" + x_key[1:] if x_key[0] in "xX" else ""

@@ -1,0 +1,59 @@
+"""Downloads: into a temporary file, checked, then renamed, so that a half-written file never has the final name."""
+
+import os
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPException
+from pathlib import Path
+
+from offmap.data.store import DataNotFound, File, cache_folder, check
+from offmap.progress import bar
+
+__all__ = ["download"]
+
+_CHUNK = 1 << 20
+_PATIENCE_SECONDS = 30.0
+
+
+def download(file: File) -> Path:
+    """Fetches ``file`` from its official address into the user's cache and returns where it lies.
+
+    Args:
+        file: A file that has an address.
+
+    Raises:
+        DataNotFound: The address did not answer.
+        DataCorrupt: It answered with other bytes than the checksum names.
+    """
+    target = cache_folder() / file.path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _temporary_beside(target) as part:
+        try:
+            _copy(str(file.url), part)
+        except (OSError, HTTPException) as error:
+            raise DataNotFound(f"{file.url} could not be downloaded to {target}: {error}") from error
+        check(part, file.sha256, source=str(file.url))
+        os.replace(part, target)
+    return target
+
+
+@contextmanager
+def _temporary_beside(target: Path) -> Iterator[Path]:
+    # The rename is atomic only within one file system, so the temporary file lies in the target's folder.
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    os.close(handle)
+    try:
+        yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _copy(url: str, target: Path) -> None:
+    with urllib.request.urlopen(url, timeout=_PATIENCE_SECONDS) as answer, target.open("wb") as sink:
+        size = int(answer.headers.get("Content-Length") or 0)
+        with bar(f"{target.stem} (MiB)", total=-(-size // _CHUNK)) as shown:
+            while chunk := answer.read(_CHUNK):
+                sink.write(chunk)
+                shown.advance()

@@ -1,0 +1,67 @@
+"""Reader of folders of images: a sub-folder is a label."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+from offmap.data.decoding import decoding
+from offmap.data.rows import Data
+
+__all__ = ["IMAGE_SUFFIXES", "read_images"]
+
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
+_GREY = ("1", "L", "LA")
+_COLOUR = ("P", "RGB", "RGBA", "CMYK", "YCbCr")
+
+
+def read_images(folder: Path) -> Data:
+    """Reads the PNG and JPEG images of a folder in the order of their paths.
+
+    Images in sub-folders carry the sub-folder's name as their label; images in the folder itself have none. All must
+    have one size. The result is ``(n, h, w)`` if all are grey, else ``(n, h, w, 3)``; transparency is dropped.
+
+    Args:
+        folder: The folder.
+    """
+    paths = sorted(path for path in folder.rglob("*") if _is_image(path.relative_to(folder)))
+    if not paths:
+        raise ValueError(f"{folder} must hold images ({', '.join(IMAGE_SUFFIXES)}); none was found")
+    images = [_read_image(path) for path in paths]
+    _require_one_size(paths, images)
+    if any(image.mode == "RGB" for image in images):
+        images = [image.convert("RGB") for image in images]
+    return Data(np.stack([np.asarray(image) for image in images]), _folder_labels(folder, paths), name=str(folder))
+
+
+def _is_image(path: Path) -> bool:
+    hidden = any(part.startswith(".") for part in path.parts)
+    return path.suffix.lower() in IMAGE_SUFFIXES and not hidden
+
+
+def _read_image(path: Path) -> Image.Image:
+    with decoding(path, "an image"), Image.open(path) as image:
+        if image.mode not in _GREY + _COLOUR:
+            raise ValueError(f"its mode is {image.mode}, but 8 bits a channel are expected")
+        # A palette may hold transparent entries, which only RGBA can express.
+        upright = ImageOps.exif_transpose(image.convert("RGBA") if image.mode == "P" else image)
+        return upright.convert("L" if image.mode in _GREY else "RGB")
+
+
+def _require_one_size(paths: list[Path], images: list[Image.Image]) -> None:
+    for path, image in zip(paths, images, strict=True):
+        if image.size != images[0].size:
+            expected, found = ("x".join(map(str, one.size)) for one in (images[0], image))
+            raise ValueError(f"all images must have one size: {path} is {found}, but {paths[0]} is {expected}")
+
+
+def _folder_labels(folder: Path, paths: list[Path]) -> NDArray[Any] | None:
+    parents = [path.relative_to(folder).parts[:-1] for path in paths]
+    if not any(parents):
+        return None
+    if not all(parents):
+        stray = paths[parents.index(())]
+        raise ValueError(f"{folder} must hold images either in sub-folders or not, but {stray} lies beside sub-folders")
+    return np.array([parent[0] for parent in parents])

@@ -1,0 +1,97 @@
+"""Readers: any supported file, folder or named data set through one door."""
+
+from pathlib import Path
+
+from offmap.data.arrays import read_npy, read_npz
+from offmap.data.images import IMAGE_SUFFIXES, read_images
+from offmap.data.registry import CATALOGUE, hint, load
+from offmap.data.rows import Data
+from offmap.data.store import DataNotFound
+from offmap.data.tables import TABLE_SUFFIXES, read_table
+
+__all__ = ["open_data", "read"]
+
+
+def read(path: str | Path, text: str | None = None, label: str | None = None, split: str | None = None) -> Data:
+    """Reads rows, and labels where there are any, from a file or a folder of images.
+
+    - ``.npz``: the keys ``X`` or ``x`` with ``y``, or ``x_<split>`` with ``y_<split>``;
+    - ``.npy``: rows only;
+    - ``.csv``, ``.tsv`` (without quoting), both also as ``.gz``, and ``.parquet``: a table with a header;
+    - a folder: PNG and JPEG images of one size; sub-folders are labels.
+
+    Args:
+        path: The file or folder.
+        text: The column of texts of a table. Without it all columns but ``label`` must be numbers.
+        label: The column of labels of a table.
+        split: The split of an ``.npz`` file that has several.
+
+    Raises:
+        FileNotFoundError: There is no such file or folder.
+        ValueError: It cannot be read; the message says why.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or folder {path}")
+    name = path.name.lower()
+    if name.endswith(TABLE_SUFFIXES):
+        _refuse(path, "an .npz file", split=split)
+        return read_table(path, text, label)
+    _refuse(path, "a table", text=text, label=label)
+    if name.endswith(".npz"):
+        return read_npz(path, split)
+    _refuse(path, "an .npz file", split=split)
+    if path.is_dir():
+        return read_images(path)
+    if name.endswith(".npy"):
+        return read_npy(path)
+    raise ValueError(
+        f"{path} must be one of {', '.join(('.npz', '.npy', *TABLE_SUFFIXES))}, or a folder of images "
+        f"({', '.join(IMAGE_SUFFIXES)})"
+    )
+
+
+def open_data(spec: str, text: str | None = None, label: str | None = None, split: str | None = None) -> Data:
+    """Opens what ``spec`` names: a path, which goes first, or a data set; ``:split`` may follow either.
+
+    Args:
+        spec: Such as ``"rows.csv"``, ``"images/"``, ``"rows.npz:test"``, ``"digits"`` or ``"fashion-mnist:test"``.
+        text: The column of texts of a table.
+        label: The column of labels of a table.
+        split: The split, if ``spec`` does not name it.
+
+    Raises:
+        DataNotFound: There is neither such a path nor such a data set.
+
+    Example:
+        >>> open_data("iris").X.shape
+        (150, 4)
+    """
+    name, split = _separate(spec, split)
+    if _on_disk(name):
+        return read(name, text, label, split)
+    if name.lower() in CATALOGUE:
+        _refuse(name, "a table", text=text, label=label)
+        return load(name, split)
+    raise DataNotFound(f"{name!r} is neither a file or folder nor a data set; {hint(name)}")
+
+
+def _separate(spec: str, split: str | None) -> tuple[str, str | None]:
+    name, colon, named_split = spec.rpartition(":")
+    is_whole = not colon or _on_disk(spec) or not (_on_disk(name) or name.lower() in CATALOGUE)
+    if is_whole:
+        return spec, split
+    if split not in (None, named_split):
+        raise ValueError(f"split must be named once, but is {split!r} beside {spec!r}")
+    return name, named_split
+
+
+def _on_disk(name: str) -> bool:
+    # Path("") is the current folder, which nobody meant.
+    return bool(name) and Path(name).exists()
+
+
+def _refuse(where: str | Path, wanted: str, **options: str | None) -> None:
+    for option, value in options.items():
+        if value is not None:
+            raise ValueError(f"{option} must be left out: it belongs to {wanted}, and {where} is none")

@@ -1,0 +1,67 @@
+"""What every data set and reader hands over: rows, their labels and a name."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Data", "as_texts"]
+
+Kind = Literal["images", "text", "features"]
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Rows ``X`` with their labels ``y``.
+
+    Args:
+        X: Images ``(n, h, w)`` or ``(n, h, w, c)``, features ``(n, d)``, or an ``(n,)`` array of Python strings.
+        y: One label a row, or None where there are none.
+        name: Where the rows come from: a data set or a path.
+        class_names: The name of each integer label, where the source states it.
+
+    Example:
+        >>> data = Data(as_texts(["pay a bill", "book a flight"]), np.array(["pay", "travel"]), name="intents")
+        >>> len(data), data.kind, data.y[0]
+        (2, 'text', np.str_('pay'))
+    """
+
+    X: NDArray[Any]
+    y: NDArray[Any] | None = None
+    name: str = ""
+    class_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        name = self.name or "Data"
+        if not self.X.ndim or not len(self.X):
+            raise ValueError(f"{name}: X must have at least one row, not the shape {self.X.shape}")
+        numeric = self.X.dtype.kind in "buif" and self.X.ndim >= 2
+        if not numeric and not (self.X.dtype == object and self.X.ndim == 1):
+            raise ValueError(
+                f"{name}: X must be an array of numbers with two or more dimensions or a 1-D array of strings, "
+                f"not {self.X.dtype} of shape {self.X.shape}"
+            )
+        if self.y is not None and self.y.shape != (len(self.X),):
+            raise ValueError(f"{name}: y must have shape ({len(self.X)},), one label a row, not {self.y.shape}")
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @property
+    def kind(self) -> Kind:
+        """What a row is."""
+        if self.X.dtype == object:
+            return "text"
+        return "features" if self.X.ndim == 2 else "images"
+
+
+def as_texts(texts: Iterable[str]) -> NDArray[np.object_]:
+    """Returns texts as a 1-D array of Python strings, which can be masked and is as small as the texts.
+
+    Example:
+        >>> as_texts(["pay a bill", "book a flight"])[np.array([False, True])]
+        array(['book a flight'], dtype=object)
+    """
+    return np.array([str(text) for text in texts], dtype=object)

@@ -1,0 +1,111 @@
+"""Readers of tables: ``.csv`` and ``.tsv`` (plain or gzipped) and ``.parquet``."""
+
+import csv
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from offmap.data.decoding import decoding
+from offmap.data.rows import Data, as_texts
+
+__all__ = ["TABLE_SUFFIXES", "read_frame", "read_table"]
+
+TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
+_SPELLINGS_OF_MISSING = ("", "na", "n/a", "nan", "none", "null")
+
+
+def read_frame(path: Path, strings: Sequence[str] = ()) -> pd.DataFrame:
+    """Reads a table as it stands: no cell is taken for a missing value, and a ``.tsv`` knows no quotes.
+
+    Args:
+        path: The table.
+        strings: Columns to read as strings, whatever they look like.
+    """
+    with decoding(path, "a table"):
+        if path.name.lower().endswith(".parquet"):
+            return pd.read_parquet(path)
+        return _read_lines(path, strings)
+
+
+def read_table(path: Path, text: str | None = None, label: str | None = None) -> Data:
+    """Reads rows and labels from a table.
+
+    Args:
+        path: The table.
+        text: The column of texts. Without it all columns but ``label`` are features and must be numbers.
+        label: The column of labels, if there is one.
+    """
+    if text is not None and text == label:
+        raise ValueError(f"text and label must name two columns, not {text!r} twice")
+    frame = read_frame(path, strings=() if text is None else (text,))
+    if frame.empty:
+        raise ValueError(f"{path} must have at least one row")
+    for role, column in (("text", text), ("label", label)):
+        if column is not None and column not in frame.columns:
+            raise ValueError(f"{role} must be a column of {path}, not {column!r}; it has {_listed(frame.columns)}")
+    y = None if label is None else _labels(frame[label], path)
+    if text is not None:
+        return Data(as_texts(_complete(frame[text], path)), y, name=str(path))
+    return Data(_features(frame.drop(columns=[] if label is None else [label]), path), y, name=str(path))
+
+
+def _read_lines(path: Path, strings: Sequence[str]) -> pd.DataFrame:
+    tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return pd.read_csv(
+                path,
+                sep="\t" if tabs else ",",
+                quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL,
+                keep_default_na=False,
+                dtype=dict.fromkeys(strings, str),
+                # Else surplus cells would become an index, and every column would shift by one.
+                index_col=False,
+                low_memory=False,
+            )
+        except pd.errors.ParserWarning as error:
+            raise ValueError("its rows have more cells than its header") from error
+
+
+def _features(frame: pd.DataFrame, path: Path) -> NDArray[np.float64]:
+    if not len(frame.columns):
+        raise ValueError(f"{path} must have a column of numbers beside the label")
+    return np.column_stack([_numbers(frame[name], path) for name in frame.columns])
+
+
+def _numbers(column: "pd.Series[Any]", path: Path) -> NDArray[np.float64]:
+    complete = _complete(column, path, _SPELLINGS_OF_MISSING)
+    if not pd.api.types.is_numeric_dtype(complete):
+        strange = complete[pd.to_numeric(complete, errors="coerce").isna()]
+        example = f", for example {strange.iloc[0]!r}" if len(strange) else ""
+        raise ValueError(
+            f"column {column.name!r} of {path} must hold numbers{example}; name it as text or label, or leave it out"
+        )
+    return complete.to_numpy(dtype=np.float64)
+
+
+def _labels(column: "pd.Series[Any]", path: Path) -> NDArray[Any]:
+    complete = _complete(column, path)
+    return complete.to_numpy() if pd.api.types.is_numeric_dtype(complete) else complete.to_numpy(dtype=str)
+
+
+def _complete(column: "pd.Series[Any]", path: Path, missing: Sequence[str] = ("",)) -> "pd.Series[Any]":
+    """Returns the column if it has no missing value: NaN, or one of the spellings ``missing``."""
+    absent = column.isna()
+    if not pd.api.types.is_numeric_dtype(column):
+        absent |= column.astype(str).str.strip().str.lower().isin(list(missing))
+    if absent.any():
+        raise ValueError(
+            f"column {column.name!r} of {path} has {int(absent.sum())} missing values in {len(column)} rows"
+        )
+    return column
+
+
+def _listed(columns: "pd.Index[Any]") -> str:
+    return ", ".join(repr(column) for column in columns)

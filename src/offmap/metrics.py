@@ -1,0 +1,249 @@
+"""Metrics: how well novelty separates two sets of rows, and how well an open-set classifier labels them."""
+
+from collections.abc import Hashable, Iterable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import accuracy_score, average_precision_score, f1_score, roc_auc_score
+
+__all__ = [
+    "aupr_in",
+    "aupr_out",
+    "auroc",
+    "detection_summary",
+    "f1",
+    "f1_known",
+    "f1_open",
+    "fpr95",
+    "open_accuracy",
+    "open_set_summary",
+]
+
+Labels = Iterable[Hashable]
+_Codes = NDArray[np.intp]
+
+
+def auroc(normal: ArrayLike, novel: ArrayLike) -> float:
+    """Returns the chance that a novel row outranks a normal one, ties counting half.
+
+    AUROC = P(novelty⁺ > novelty⁻) + ½ P(novelty⁺ = novelty⁻).
+
+    Args:
+        normal: Novelty of the normal rows; higher is more novel.
+        novel: Novelty of the novel rows.
+
+    Example:
+        >>> auroc(normal=[0.1, 0.4], novel=[0.4, 0.9])
+        0.875
+    """
+    normal_ranks, novel_ranks = _ranks(normal, novel)
+    return float(roc_auc_score(*_positives_last(normal_ranks, novel_ranks)))
+
+
+def aupr_in(normal: ArrayLike, novel: ArrayLike) -> float:
+    """Returns the average precision of finding the *normal* rows by low novelty.
+
+    AP = Σₙ (Rₙ − Rₙ₋₁) Pₙ, a sum over thresholds without interpolation.
+
+    Args:
+        normal: Novelty of the normal rows; higher is more novel.
+        novel: Novelty of the novel rows.
+
+    Example:
+        >>> aupr_in(normal=[0.1, 0.4], novel=[0.6, 0.9])
+        1.0
+    """
+    normal_ranks, novel_ranks = _ranks(normal, novel)
+    return float(average_precision_score(*_positives_last(-novel_ranks, -normal_ranks)))
+
+
+def aupr_out(normal: ArrayLike, novel: ArrayLike) -> float:
+    """Returns the average precision of finding the *novel* rows by high novelty.
+
+    AP = Σₙ (Rₙ − Rₙ₋₁) Pₙ, a sum over thresholds without interpolation.
+
+    Args:
+        normal: Novelty of the normal rows; higher is more novel.
+        novel: Novelty of the novel rows.
+
+    Example:
+        >>> aupr_out(normal=[0.1, 0.4], novel=[0.4, 0.9])
+        0.8333333333333333
+    """
+    normal_ranks, novel_ranks = _ranks(normal, novel)
+    return float(average_precision_score(*_positives_last(normal_ranks, novel_ranks)))
+
+
+def fpr95(normal: ArrayLike, novel: ArrayLike, positive: Literal["novel", "normal"] = "novel") -> float:
+    """Returns the false-positive rate at the strictest threshold that finds at least 95 % of the positive class.
+
+    The two choices of ``positive`` differ greatly on the same scores, so the choice has a name. Rows that tie with
+    the threshold count as found.
+
+    Args:
+        normal: Novelty of the normal rows; higher is more novel.
+        novel: Novelty of the novel rows.
+        positive: The class to be found: ``"novel"`` by high novelty, or ``"normal"`` by low novelty.
+
+    Example:
+        >>> fpr95(normal=[1, 2, 3, 4], novel=[3, 5])
+        0.5
+        >>> fpr95(normal=[1, 2, 3, 4], novel=[3, 5], positive="normal")
+        0.5
+    """
+    if positive not in ("novel", "normal"):
+        raise ValueError(f'positive must be "novel" or "normal", not {positive!r}')
+    normal_ranks, novel_ranks = _ranks(normal, novel)
+    if positive == "novel":
+        found, mistaken = novel_ranks, normal_ranks
+    else:
+        found, mistaken = -normal_ranks, -novel_ranks
+    # Whole numbers: 0.95 * n in floats can land just above the count that is wanted.
+    needed = -(-19 * len(found) // 20)
+    threshold = np.sort(found)[-needed]
+    return float(np.mean(mistaken >= threshold))
+
+
+def detection_summary(normal: ArrayLike, novel: ArrayLike) -> dict[str, float]:
+    """Returns every detection metric of one pair of score arrays by name.
+
+    Args:
+        normal: Novelty of the normal rows; higher is more novel.
+        novel: Novelty of the novel rows.
+
+    Example:
+        >>> detection_summary(normal=[0.1, 0.2], novel=[0.8, 0.9])
+        {'auroc': 1.0, 'aupr_in': 1.0, 'aupr_out': 1.0, 'fpr95_novel': 0.0, 'fpr95_normal': 0.0}
+    """
+    return {
+        "auroc": auroc(normal, novel),
+        "aupr_in": aupr_in(normal, novel),
+        "aupr_out": aupr_out(normal, novel),
+        "fpr95_novel": fpr95(normal, novel, positive="novel"),
+        "fpr95_normal": fpr95(normal, novel, positive="normal"),
+    }
+
+
+def open_accuracy(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Hashable) -> float:
+    """Returns the share of rows labelled rightly, all classes that are not known counting as one open class.
+
+    Args:
+        y_true: True labels; every label outside ``classes`` is open.
+        y_pred: Predicted labels: a known class or ``unknown_label``.
+        classes: The known classes.
+        unknown_label: The label that a prediction of "none of them" carries.
+
+    Example:
+        >>> open_accuracy(["cat", "dog", "eel"], ["cat", "cat", "?"], classes=["cat", "dog"], unknown_label="?")
+        0.6666666666666666
+    """
+    true, pred, _ = _codes(y_true, y_pred, classes, unknown_label)
+    return float(accuracy_score(true, pred))
+
+
+def f1(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Hashable) -> float:
+    """Returns the mean F1 over the K known classes and the open class.
+
+    F1 = (1 / (K + 1)) Σₖ 2 Pₖ Rₖ / (Pₖ + Rₖ), zero for a class that is neither present nor predicted.
+
+    Takes the arguments of :func:`open_accuracy`.
+
+    Example:
+        >>> f1([0, 1, 7], [0, 1, -1], classes=[0, 1], unknown_label=-1)
+        1.0
+    """
+    return open_set_summary(y_true, y_pred, classes, unknown_label)["f1"]
+
+
+def f1_known(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Hashable) -> float:
+    """Returns the mean F1 over the K known classes alone.
+
+    Takes the arguments of :func:`open_accuracy`.
+
+    Example:
+        >>> f1_known([0, 1, 7], [0, -1, -1], classes=[0, 1], unknown_label=-1)
+        0.5
+    """
+    return open_set_summary(y_true, y_pred, classes, unknown_label)["f1_known"]
+
+
+def f1_open(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Hashable) -> float:
+    """Returns the F1 of the open class alone.
+
+    Takes the arguments of :func:`open_accuracy`.
+
+    Example:
+        >>> f1_open([0, 1, 7], [0, -1, -1], classes=[0, 1], unknown_label=-1)
+        0.6666666666666666
+    """
+    return open_set_summary(y_true, y_pred, classes, unknown_label)["f1_open"]
+
+
+def open_set_summary(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Hashable) -> dict[str, float]:
+    """Returns every open-set metric of one set of predictions by name.
+
+    Takes the arguments of :func:`open_accuracy`.
+
+    Example:
+        >>> open_set_summary([0, 1, 7], [0, 1, -1], classes=[0, 1], unknown_label=-1)
+        {'accuracy': 1.0, 'f1': 1.0, 'f1_known': 1.0, 'f1_open': 1.0}
+    """
+    true, pred, n_known = _codes(y_true, y_pred, classes, unknown_label)
+    per_class = f1_score(true, pred, labels=range(n_known + 1), average=None, zero_division=0.0)
+    return {
+        "accuracy": float(accuracy_score(true, pred)),
+        "f1": float(per_class.mean()),
+        "f1_known": float(per_class[:-1].mean()),
+        "f1_open": float(per_class[-1]),
+    }
+
+
+def _ranks(normal: ArrayLike, novel: ArrayLike) -> tuple[_Codes, _Codes]:
+    """Replaces scores by their dense ranks: the metrics see order alone, so infinite scores are welcome."""
+    first, second = _scores(normal, "normal"), _scores(novel, "novel")
+    ranks = np.unique(np.concatenate([first, second]), return_inverse=True)[1].reshape(-1)
+    return ranks[: len(first)], ranks[len(first) :]
+
+
+def _scores(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    try:
+        scores = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a 1-D array of numbers: {error}") from error
+    if scores.ndim != 1 or not scores.size:
+        raise ValueError(f"{name} must be a non-empty 1-D array of scores, not of shape {scores.shape}")
+    if np.isnan(scores).any():
+        raise ValueError(f"{name} must hold no NaN, but {int(np.isnan(scores).sum())} of {scores.size} scores are NaN")
+    return scores
+
+
+def _positives_last(negative: _Codes, positive: _Codes) -> tuple[NDArray[np.bool_], _Codes]:
+    """Joins two arrays of scores into the pair (is positive, score) that scikit-learn takes."""
+    return np.arange(len(negative) + len(positive)) >= len(negative), np.concatenate([negative, positive])
+
+
+def _codes(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Hashable) -> tuple[_Codes, _Codes, int]:
+    """Numbers the known classes 0 to K − 1 and the open class K."""
+    known = _labels(classes, "classes")
+    true, pred = _labels(y_true, "y_true"), _labels(y_pred, "y_pred")
+    code = {label: number for number, label in enumerate(known)}
+    if len(code) < len(known) or unknown_label in code:
+        raise ValueError(f"classes must be distinct and without unknown_label {unknown_label!r}, not {known}")
+    if len(true) != len(pred):
+        raise ValueError(f"y_true and y_pred must have one length, not {len(true)} and {len(pred)}")
+    if strange := [label for label in pred if label not in code and label != unknown_label]:
+        raise ValueError(f"y_pred holds {strange[0]!r}, neither one of classes nor unknown_label {unknown_label!r}")
+    open_code = len(known)
+    true_codes = np.array([code.get(label, open_code) for label in true], dtype=np.intp)
+    return true_codes, np.array([code.get(label, open_code) for label in pred], dtype=np.intp), open_code
+
+
+def _labels(values: Labels, name: str) -> list[Hashable]:
+    # A list is kept as it is: NumPy would turn ["cat", -1] into two strings.
+    labels: list[Hashable] = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    if not labels or not all(isinstance(label, Hashable) for label in labels):
+        raise ValueError(f"{name} must be a non-empty 1-D sequence of labels")
+    if any(label != label for label in labels):
+        raise ValueError(f"{name} must hold no NaN")
+    return labels

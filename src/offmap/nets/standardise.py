@@ -1,0 +1,39 @@
+"""Features with mean 0 and standard deviation 1, as the first layer of a network."""
+
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+
+class Standardise(nn.Module):
+    r"""Maps each feature to $(x - \mu) / \sigma$ of the rows it was fitted on; a constant feature is only shifted.
+
+    Example:
+        >>> layer = Standardise(2).fit(torch.tensor([[0.0, 5.0], [2.0, 5.0]]))
+        >>> layer(torch.tensor([[1.0, 6.0]]))
+        tensor([[0., 1.]])
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(features))
+        self.register_buffer("scale", torch.ones(features))
+
+    def fit(self, X: Tensor) -> Self:
+        """Measures the rows of ``X``, in double precision: a large mean leaves few digits to a float's variance."""
+        precise = X.double()
+        scale = precise.std(dim=0, correction=0)
+        mean = precise.mean(dim=0)
+        # Below the resolution of float32 at that mean, the spread is rounding and the feature is constant.
+        constant = scale <= 1e-6 * mean.abs() + 1e-30
+        self.mean.copy_(mean)
+        self.scale.copy_(torch.where(constant, torch.ones_like(scale), scale))
+        return self
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Standardised rows."""
+        return (X - self.mean) / self.scale

@@ -1,0 +1,5 @@
+"""Which known class is it, or none? Classifiers that reject what they were never taught."""
+
+from offmap.openset.msp import MSPClassifier
+
+__all__ = ["MSPClassifier"]

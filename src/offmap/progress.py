@@ -1,0 +1,54 @@
+"""Progress bars: on a terminal only, on standard error, and never when quiet."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+_silent: ContextVar[bool] = ContextVar("silent", default=False)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Hides every progress bar of the block."""
+    token = _silent.set(True)
+    try:
+        yield
+    finally:
+        _silent.reset(token)
+
+
+class Bar:
+    """One running bar: ``advance`` it, with a note beside it if there is something to say."""
+
+    def __init__(self, progress: Progress | None, task: int = 0) -> None:
+        self._progress = progress
+        self._task = task
+
+    def advance(self, steps: int = 1, note: str = "") -> None:
+        """Moves the bar on by ``steps``."""
+        if self._progress is not None:
+            from rich.progress import TaskID
+
+            self._progress.update(TaskID(self._task), advance=steps, note=note)
+
+
+@contextmanager
+def bar(label: str, total: int) -> Iterator[Bar]:
+    """Shows a bar of ``total`` steps while the block runs; a silent one off the terminal or inside another bar.
+
+    Example:
+        >>> with bar("epochs", total=3) as shown:
+        ...     shown.advance(note="loss 0.1")
+    """
+    if _silent.get() or not sys.stderr.isatty():
+        yield Bar(None)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    shown = Progress(*columns, TextColumn("{task.fields[note]}"), console=Console(stderr=True), transient=True)
+    # rich allows one live display at a time: what runs inside this bar reports through it alone.
+    with quiet(), shown:
+        yield Bar(shown, shown.add_task(label, total=total, note=""))

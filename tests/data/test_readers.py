@@ -1,0 +1,240 @@
+"""Every reader on files written here: what comes out, and what is refused with which words."""
+
+import csv
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from offmap.data import Data, DataNotFound, load, open_data, read
+
+REPEATABLE = settings(deadline=None, derandomize=True, max_examples=40)
+X = np.arange(12.0).reshape(4, 3)
+Y = np.array([0, 1, 0, 1])
+
+
+def save(path: Path, **arrays: np.ndarray) -> Path:
+    np.savez(path, allow_pickle=True, **arrays)
+    return path
+
+
+def labels(data: Data) -> list[object]:
+    assert data.y is not None
+    return data.y.tolist()
+
+
+@pytest.mark.parametrize("key", ["X", "x", "x_test", "X_test", "features"])
+def test_npz_finds_the_only_rows_there_are(tmp_path: Path, key: str) -> None:
+    assert np.array_equal(read(save(tmp_path / "rows.npz", **{key: X})).X, X)
+
+
+@pytest.mark.parametrize(("x_key", "y_key"), [("X", "y"), ("x", "y"), ("x_dev", "y_dev"), ("X_dev", "y_dev")])
+def test_npz_pairs_rows_with_their_labels(tmp_path: Path, x_key: str, y_key: str) -> None:
+    data = read(str(save(tmp_path / "rows.npz", **{x_key: X, y_key: Y, "other": Y[:2]})))
+    assert np.array_equal(data.X, X)
+    assert labels(data) == [0, 1, 0, 1]
+
+
+def test_npz_with_several_splits_needs_one_named(tmp_path: Path) -> None:
+    path = save(tmp_path / "rows.npz", x_train=X, y_train=Y, x_test=X[:2] + 1, y_test=Y[:2])
+    with pytest.raises(ValueError, match="its keys are x_train, y_train, x_test, y_test"):
+        read(path)
+    with pytest.raises(ValueError, match="must have the key x_dev; its keys are"):
+        read(path, split="dev")
+    assert np.array_equal(read(path, split="test").X, X[:2] + 1)
+    assert len(open_data(f"{path}:train")) == 4
+
+
+def test_npz_refuses_rows_under_two_names(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="its keys are X, x"):
+        read(save(tmp_path / "rows.npz", X=X, x=X))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"X": X, "y": Y[:2]}, r"y must have shape \(4,\)"),
+        ({"X": X[:0]}, "at least one row"),
+        ({"X": Y}, "two or more dimensions"),
+        ({"X": X.astype("datetime64[s]")}, "not datetime64"),
+        ({"X": np.array([{}, {}])}, "cannot be read"),
+        ({"X": X, "y": np.array([None] * 4)}, "cannot be read"),
+    ],
+)
+def test_npz_refuses_what_is_no_data(tmp_path: Path, arrays: dict[str, np.ndarray], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read(save(tmp_path / "rows.npz", **arrays))
+
+
+def test_npy_holds_rows_or_texts(tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", X.astype(np.uint8))
+    np.save(tmp_path / "texts.npy", np.array(["a b", "c"]))
+    assert read(tmp_path / "rows.npy").X.dtype == np.uint8
+    assert read(tmp_path / "texts.npy").kind == "text"
+
+
+def test_npy_is_never_unpickled(tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", np.array([{}, {}]), allow_pickle=True)
+    with pytest.raises(ValueError, match=r"rows\.npy cannot be read as an \.npy array"):
+        read(tmp_path / "rows.npy")
+
+
+@pytest.mark.parametrize("name", ["a.npz", "a.npy", "a.csv", "a.tsv.gz", "a.csv.gz", "a.parquet", "folder/a.png"])
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00 no such format \x00\xff"])
+def test_rubbish_is_refused_by_name(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"{path} cannot be read as"):
+        read(tmp_path / name.split("/")[0])
+
+
+def write(frame: pd.DataFrame, path: Path) -> Path:
+    if path.suffix.lower() == ".parquet":
+        frame.to_parquet(path)
+    elif ".tsv" in path.name.lower():
+        frame.to_csv(path, sep="\t", index=False, quoting=csv.QUOTE_NONE)
+    else:
+        frame.to_csv(path, index=False)
+    return path
+
+
+TABLES = pytest.mark.parametrize(
+    "name", ["a.csv", "a.csv.gz", "a.tsv", "a.tsv.gz", "a.parquet", "A.CSV", "A.TSV", "A.PARQUET"]
+)
+
+
+@TABLES
+def test_table_of_numbers(tmp_path: Path, name: str) -> None:
+    frame = pd.DataFrame({"height": [1.5, 2.5], "kind": ["oak", "elm"], "age": [3, 4], "alive": [True, False]})
+    data = read(write(frame, tmp_path / name), label="kind")
+    assert data.X.dtype == np.float64
+    assert data.X.tolist() == [[1.5, 3, 1], [2.5, 4, 0]]
+    assert labels(data) == ["oak", "elm"]
+
+
+@TABLES
+def test_table_of_texts(tmp_path: Path, name: str) -> None:
+    frame = pd.DataFrame({"say": ['He said "no"', "NA"], "intent": ["null", "None"], "extra": [1, 2]})
+    data = read(write(frame, tmp_path / name), text="say", label="intent")
+    assert data.X.tolist() == ['He said "no"', "NA"]
+    assert labels(data) == ["null", "None"]
+    assert read(tmp_path / name, text="say").y is None
+
+
+def test_texts_that_look_like_numbers_stay_texts(tmp_path: Path) -> None:
+    data = read(write(pd.DataFrame({"say": ["007", "1e3"], "code": [7, 8]}), tmp_path / "a.csv"), "say", "code")
+    assert data.X.tolist() == ["007", "1e3"]
+    assert labels(data) == [7, 8]
+
+
+@REPEATABLE
+@given(st.lists(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=2), min_size=1))
+def test_numbers_survive_a_csv(tmp_path_factory: pytest.TempPathFactory, rows: list[list[float]]) -> None:
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    pd.DataFrame(rows, columns=["a", "b"]).to_csv(path, index=False)
+    np.testing.assert_allclose(read(path).X, rows, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("a,b\n1,x\n2,y\n", {}, "column 'b' of .* must hold numbers, for example 'x'"),
+        ("a,b\n1,\n2,3\n4,\n", {}, "column 'b' of .* has 2 missing values in 3 rows"),
+        ("a,b\n1,NaN\n2,3\n", {}, "column 'b' of .* has 1 missing values in 2 rows"),
+        ("a,b\n1,2\n3\n", {}, "column 'b' of .* has 1 missing values in 2 rows"),
+        ("a,b\n1,\n2,y\n", {"label": "b"}, "column 'b' of .* has 1 missing"),
+        ("a,b\n,x\nhey,y\n", {"text": "a", "label": "b"}, "column 'a' of .* has 1 missing"),
+        ("a,b\n1,2\n", {"label": "c"}, "label must be a column of .*, not 'c'; it has 'a', 'b'"),
+        ("a,b\n1,2\n", {"text": "c"}, "text must be a column of .*, not 'c'; it has 'a', 'b'"),
+        ("a,b\n1,2\n", {"text": "a", "label": "a"}, "must name two columns"),
+        ("a\n1\n", {"label": "a"}, "must have a column of numbers beside the label"),
+        ("a,b\n", {}, "must have at least one row"),
+        ("a,b\n1,2,3\n4,5,6\n", {}, "more cells than its header"),
+        ("a,b\n0,2,3\n1,5,6\n", {}, "more cells than its header"),
+        ("a,b\n1,2\n4,5,6\n", {}, "cannot be read as a table"),
+    ],
+)
+def test_table_refuses(tmp_path: Path, content: str, options: dict[str, str], message: str) -> None:
+    (tmp_path / "a.csv").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path / "a.csv", **options)
+
+
+def test_missing_values_of_a_parquet_are_refused(tmp_path: Path) -> None:
+    path = write(
+        pd.DataFrame({"a": [1.0, None, None], "b": ["x", None, "y"], "c": ["x", "y", "z"]}), tmp_path / "a.parquet"
+    )
+    with pytest.raises(ValueError, match=r"column 'a' of .* has 2 missing values in 3 rows"):
+        read(path, label="c")
+    with pytest.raises(ValueError, match=r"column 'b' of .* has 1 missing values in 3 rows"):
+        read(path, text="b")
+
+
+def test_tsv_knows_no_quotes(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv.gz").write_bytes(gzip.compress(b'text\tlabel\n"open quote\ta\nnext\tb\n'))
+    assert read(tmp_path / "a.tsv.gz", "text", "label").X.tolist() == ['"open quote', "next"]
+
+
+def test_options_of_another_format_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", X)
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    for path, options in (("a.npy", {"label": "y"}), ("a.npy", {"split": "test"}), ("a.csv", {"split": "test"})):
+        with pytest.raises(ValueError, match=f"{next(iter(options))} must be left out"):
+            read(tmp_path / path, **options)
+
+
+def test_unknown_format_lists_the_known_ones(tmp_path: Path) -> None:
+    (tmp_path / "a.xlsx").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"\.npz, \.npy, \.csv, .*\.parquet, or a folder of images"):
+        read(tmp_path / "a.xlsx")
+
+
+def test_missing_path_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no file or folder .*gone\.csv"):
+        read(tmp_path / "gone.csv")
+
+
+def test_one_door_opens_paths_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.csv").write_text("a,kind\n1,x\n")
+    assert labels(open_data(str(tmp_path / "a.csv"), label="kind")) == ["x"]
+    assert open_data("digits").X is load("digits").X
+    assert open_data("digits:all").X is load("digits").X
+    assert open_data("Digits", split="all").X is load("digits").X
+    monkeypatch.chdir(tmp_path)
+    np.save("wine", X)
+    (tmp_path / "wine.npy").rename("wine")
+    with pytest.raises(ValueError, match="wine must be one of"):
+        open_data("wine")
+
+
+@pytest.mark.parametrize("spec", ["", ":test", "no-such-set", "fashon-mnist:test", "gone.csv"])
+def test_one_door_says_when_there_is_nothing_behind_it(spec: str) -> None:
+    with pytest.raises(DataNotFound, match="is neither a file or folder nor a data set"):
+        open_data(spec)
+
+
+def test_one_door_refuses_what_does_not_fit() -> None:
+    with pytest.raises(ValueError, match="split of 'digits' must be one of 'all', not 'test'"):
+        open_data("digits:test")
+    with pytest.raises(ValueError, match="split must be named once"):
+        open_data("digits:all", split="test")
+    with pytest.raises(ValueError, match="label must be left out"):
+        open_data("digits", label="y")
+
+
+@pytest.mark.parametrize(
+    ("rows", "y", "message"),
+    [
+        (np.array(1.0), None, "at least one row"),
+        (np.array(["a"]), None, "1-D array of strings, not <U1"),
+        (X, np.zeros((4, 1)), r"y must have shape \(4,\)"),
+    ],
+)
+def test_data_checks_itself(rows: np.ndarray, y: np.ndarray | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Data(rows, y)

@@ -1,0 +1,20 @@
+"""Every public estimator, found through the families' ``__all__``, with settings small enough for tests."""
+
+from typing import Any
+
+from offmap.base import Detector, OpenSetClassifier
+from offmap.catalog import methods
+from offmap.parameters import hints
+
+# Enough training for scikit-learn's checks, which ask that easy blobs are told apart.
+SMALL: dict[str, Any] = {"epochs": 25, "batch_size": 16, "random_state": 0}
+
+
+def small(cls: type, **parameters: Any) -> Any:
+    """An unfitted estimator that trains in a moment."""
+    return cls(**{name: value for name, value in SMALL.items() if name in hints(cls)} | parameters)
+
+
+CLASSES = [method.cls for method in methods()]
+DETECTORS = [cls for cls in CLASSES if issubclass(cls, Detector)]
+CLASSIFIERS = [cls for cls in CLASSES if issubclass(cls, OpenSetClassifier)]

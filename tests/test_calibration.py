@@ -1,0 +1,56 @@
+"""Thresholds and p-values against counting."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from offmap.calibration import CalibrationWarning, hold_out, p_values, threshold
+
+# Few distinct values, so that ties are common.
+scores = hnp.arrays(np.float64, st.integers(1, 60), elements=st.integers(-3, 6).map(float))
+
+
+@settings(deadline=None)
+@given(scores, scores)
+def test_p_values_count_the_rows_at_least_as_novel(calibration: np.ndarray, novelty: np.ndarray) -> None:
+    counted = [(1 + sum(c >= s for c in calibration)) / (len(calibration) + 1) for s in novelty]
+    np.testing.assert_allclose(p_values(np.sort(calibration), novelty), counted)
+
+
+@settings(deadline=None)
+@given(scores, scores, st.sampled_from([0.05, 0.1, 0.2, 0.25, 0.5, 0.9]))
+@pytest.mark.filterwarnings("ignore::offmap.calibration.CalibrationWarning")
+def test_above_the_threshold_is_a_p_value_of_at_most_alpha(
+    calibration: np.ndarray, novelty: np.ndarray, alpha: float
+) -> None:
+    if len(calibration) + 1 < 1 / alpha:
+        return
+    flagged = novelty > threshold(np.sort(calibration), alpha)
+    counted = [1 + sum(c >= s for c in calibration) for s in novelty]
+    assert (flagged == (np.array(counted) <= alpha * (len(calibration) + 1) + 1e-9)).all()
+
+
+def test_nineteen_rows_are_just_enough_for_five_percent() -> None:
+    assert threshold(np.arange(19.0), 0.05) == 18
+    with pytest.warns(CalibrationWarning, match=r"the rate is up to 0\.053"):
+        assert threshold(np.arange(18.0), 0.05) == 17
+
+
+@settings(deadline=None)
+@given(hnp.arrays(np.int64, st.integers(2, 80), elements=st.integers(0, 5)), st.floats(0.05, 0.95), st.integers(0, 9))
+def test_hold_out_is_a_partition_that_keeps_every_class_in_training(
+    groups: np.ndarray, fraction: float, seed: int
+) -> None:
+    train, held_out = hold_out(groups, fraction, np.random.default_rng(seed))
+    assert sorted([*train, *held_out]) == list(range(len(groups)))
+    assert set(groups[train]) == set(groups)
+    free = len(groups) - len(set(groups))
+    assert len(held_out) == min(max(1, round(fraction * len(groups))), free)
+
+
+def test_hold_out_takes_each_class_in_proportion() -> None:
+    groups = np.repeat([0, 1, 2], [100, 300, 600])
+    _, held_out = hold_out(groups, 0.1, np.random.default_rng(0))
+    assert np.abs(np.bincount(groups[held_out]) - [10, 30, 60]).max() <= 1

@@ -1,0 +1,197 @@
+"""The contract, over every public estimator."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+import offmap
+from offmap.calibration import CalibrationWarning
+from tests.estimators import CLASSES, CLASSIFIERS, DETECTORS, small
+
+Array = NDArray[Any]
+
+
+def blobs(n: int = 240, seed: int = 0) -> tuple[Array, Array]:
+    """Three clusters in four dimensions."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=n)
+    return rng.normal(size=(n, 4)) + 6 * np.eye(4)[y], y
+
+
+@pytest.fixture(scope="module", params=CLASSES, ids=lambda cls: cls.__name__)
+def fitted(request: pytest.FixtureRequest) -> Any:
+    return small(request.param).fit(*blobs())
+
+
+def test_same_seed_gives_the_same_bytes_and_leaves_global_random_state_alone(fitted: Any) -> None:
+    X, y = blobs()
+    numpy_before, torch_before = np.random.get_state()[1], torch.get_rng_state()
+    again = small(type(fitted)).fit(X, y)
+    assert again.novelty(X).tobytes() == fitted.novelty(X).tobytes()
+    assert (np.random.get_state()[1] == numpy_before).all()  # type: ignore[index]
+    assert torch.equal(torch.get_rng_state(), torch_before)
+
+
+def test_another_seed_gives_another_split(fitted: Any) -> None:
+    X, y = blobs()
+    other = small(type(fitted), random_state=1).fit(X, y)
+    assert not np.array_equal(other.calibration_novelty_, fitted.calibration_novelty_)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_row_scores_the_same_in_any_batch(fitted: Any, threads: int) -> None:
+    X, _ = blobs(3000, seed=1)
+    torch.set_num_threads(threads)
+    try:
+        whole = fitted.novelty(X)
+        order = np.random.default_rng(0).permutation(len(X))
+        assert fitted.novelty(X[order]).tobytes() == whole[order].tobytes()
+        for rows in (slice(0, 1), slice(5, 22), slice(1000, 2029)):
+            assert fitted.novelty(X[rows]).tobytes() == whole[rows].tobytes()
+    finally:
+        torch.set_num_threads(1)
+
+
+def test_save_and_load_give_the_same_bytes(fitted: Any, tmp_path: Path) -> None:
+    X, _ = blobs(seed=1)
+    before = torch.get_rng_state()
+    fitted.save(tmp_path / "model.safetensors")
+    loaded = offmap.load(tmp_path / "model.safetensors")
+    assert torch.equal(torch.get_rng_state(), before)
+    assert loaded.get_params() == fitted.get_params()
+    assert loaded.novelty(X).tobytes() == fitted.novelty(X).tobytes()
+    assert loaded.p_value(X).tobytes() == fitted.p_value(X).tobytes()
+    assert (loaded.predict(X) == fitted.predict(X)).all()
+    assert loaded.history_ == fitted.history_
+
+
+def test_far_rows_are_novel_and_have_small_p_values(fitted: Any) -> None:
+    X, _ = blobs(seed=2)
+    # Between the clusters as well as outside them: a softmax is sure of itself far out on a known side.
+    far = np.full((1, 4), 2.0) if type(fitted) in CLASSIFIERS else np.full((1, 4), 60.0)
+    assert fitted.novelty(far)[0] > np.median(fitted.novelty(X))
+    assert fitted.p_value(far)[0] < np.median(fitted.p_value(X))
+
+
+def test_p_value_at_most_alpha_means_flagged(fitted: Any) -> None:
+    if getattr(fitted, "rule", "calibrated") == "own":
+        pytest.skip("its own rule does not look at p-values")
+    X, _ = blobs(500, seed=3)
+    flagged = fitted.novelty(X) > fitted.threshold_
+    assert ((fitted.p_value(X) <= fitted.alpha) == flagged).all()
+
+
+def test_overflowing_rows_are_infinitely_novel_not_nan(fitted: Any) -> None:
+    novelty = fitted.novelty(np.array([[1e300, -1e300, 1e300, 1e300]]))
+    assert not np.isnan(novelty).any()
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"alpha": 0.0}, "alpha must be a number between 0 and 1"),
+        ({"alpha": "high"}, "alpha must be a number between 0 and 1"),
+        ({"calibration": 1.5}, "calibration must be a number between 0 and 1"),
+        ({"random_state": "seven"}, "random_state must be"),
+    ],
+)
+def test_bad_parameters_are_named(cls: Any, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        small(cls, **change).fit(*blobs())
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_bad_arrays_are_named(cls: Any) -> None:
+    X, y = blobs()
+    broken = X.copy()
+    broken[3, 1] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        small(cls).fit(broken, y)
+    with pytest.raises(ValueError, match="Input X contains infinity"):
+        small(cls).fit(np.where(np.isnan(broken), np.inf, X), y)
+    with pytest.raises(ValueError, match="minimum of 1 is required"):
+        small(cls).fit(X[:0], y[:0])
+    with pytest.raises(ValueError, match="at least 2"):
+        small(cls).fit(X[:1], y[:1])
+    model = small(cls).fit(X, y)
+    with pytest.raises(ValueError, match="X has 3 features"):
+        model.novelty(X[:, :3])
+    with pytest.raises(ValueError, match="shape"):
+        model.novelty(X.reshape(-1, 2, 2, 1))
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_images_of_one_shape_are_taken_and_others_refused(cls: Any) -> None:
+    rng = np.random.default_rng(0)
+    images, y = rng.integers(256, size=(250, 8, 8), dtype=np.uint8), np.arange(250) % 2
+    model = small(cls).fit(images, y)
+    as_floats = (images / np.float32(255)).astype(np.float32)
+    np.testing.assert_allclose(model.novelty(images), model.novelty(as_floats), rtol=1e-5)
+    with pytest.raises(ValueError, match=r"expected uint8 or floats in \[0, 1\]"):
+        model.novelty(images.astype(float))
+    with pytest.raises(ValueError, match="shape"):
+        model.novelty(images[:, :4])
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_labels_are_checked(cls: Any) -> None:
+    X, y = blobs()
+    with pytest.raises(ValueError, match="one class only"):
+        small(cls).fit(X, np.zeros(len(X)))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        small(cls).fit(X, y[:-1])
+    with pytest.raises(ValueError, match="unknown_label 2 is a class of y"):
+        small(cls, unknown_label=2).fit(X, y)
+    with pytest.raises(ValueError, match="must be a number"):
+        small(cls, unknown_label="none").fit(X, y)
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_string_labels_come_back_and_unknown_is_a_string(cls: Any) -> None:
+    X, y = blobs()
+    names = np.array(["ant", "bee", "cicada"])[y]
+    model = small(cls, rule="calibrated").fit(X, names)
+    answers = model.predict(X)
+    assert set(answers) == {"ant", "bee", "cicada", "unknown"}
+    known = answers != "unknown"
+    assert np.mean(answers[known] == names[known]) > 0.9
+    assert (model.predict_closed(X)[known] == answers[known]).all()
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_calibration_may_be_zero_only_with_the_own_rule(cls: Any) -> None:
+    X, y = blobs()
+    with pytest.raises(ValueError, match="calibration must be above 0"):
+        small(cls, calibration=0.0, rule="calibrated").fit(X, y)
+    if cls.own_threshold is None:
+        return
+    model = small(cls, calibration=0.0, rule="own").fit(X, y)
+    assert model.threshold_ == cls.own_threshold
+    with pytest.raises(ValueError, match="p_value needs held-out rows"):
+        model.p_value(X)
+
+
+@pytest.mark.parametrize("cls", DETECTORS)
+def test_too_few_calibration_rows_warn(cls: Any) -> None:
+    with pytest.warns(CalibrationWarning, match=r"4 calibration rows cannot promise a false-alarm rate of 0\.05"):
+        small(cls).fit(blobs(40)[0])
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_promised_false_alarm_rate_is_kept_on_average(cls: Any) -> None:
+    """The mean over 100 random splits of normal rows into calibration and test."""
+    X, y = blobs(1200, seed=5)
+    model = small(cls).fit(X[:200], y[:200])
+    novelty = model.novelty(X[200:])
+    rng = np.random.default_rng(0)
+    rates = []
+    for _ in range(100):
+        shuffled = rng.permutation(novelty)
+        limit = offmap.calibration.threshold(np.sort(shuffled[:399]), alpha=0.05)
+        rates.append(np.mean(shuffled[399:] > limit))
+    assert 0.04 <= np.mean(rates) <= 0.06

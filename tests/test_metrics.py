@@ -1,0 +1,221 @@
+"""The metrics against naive loops over pairs and thresholds, and against scikit-learn."""
+
+from collections.abc import Callable, Hashable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, f1_score, roc_auc_score, roc_curve
+
+from offmap import metrics
+
+REPEATABLE = settings(deadline=None, derandomize=True)
+# Few distinct values, so that ties within and between the two sets are common.
+SCORES = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=45)
+ALPHABETS: list[tuple[list[Hashable], Hashable]] = [
+    ([0, 1, 2, 3, 4], -1),
+    (["a", "b", "c", "d", "e"], "?"),
+    (["a", "b", 3], -1),
+]
+DETECTION: list[Callable[..., object]] = [
+    metrics.auroc,
+    metrics.aupr_in,
+    metrics.aupr_out,
+    metrics.fpr95,
+    metrics.detection_summary,
+]
+OPEN_SET: list[Callable[..., object]] = [
+    metrics.open_accuracy,
+    metrics.f1,
+    metrics.f1_known,
+    metrics.f1_open,
+    metrics.open_set_summary,
+]
+
+
+def naive_auroc(normal: list[float], novel: list[float]) -> float:
+    wins = sum((high > low) + 0.5 * (high == low) for high in novel for low in normal)
+    return wins / (len(normal) * len(novel))
+
+
+def naive_average_precision(negative: list[float], positive: list[float]) -> float:
+    total, recall_before = 0.0, 0.0
+    for threshold in sorted(set(negative + positive), reverse=True):
+        found = sum(score >= threshold for score in positive)
+        mistaken = sum(score >= threshold for score in negative)
+        recall = found / len(positive)
+        total += (recall - recall_before) * found / (found + mistaken)
+        recall_before = recall
+    return total
+
+
+def naive_fpr95(negative: list[float], positive: list[float]) -> float:
+    for threshold in sorted(set(positive), reverse=True):
+        if 100 * sum(score >= threshold for score in positive) >= 95 * len(positive):
+            return sum(score >= threshold for score in negative) / len(negative)
+    raise AssertionError("the lowest threshold finds all")
+
+
+@REPEATABLE
+@given(SCORES, SCORES)
+def test_auroc_is_the_share_of_ordered_pairs(normal: list[float], novel: list[float]) -> None:
+    assert metrics.auroc(normal, novel) == pytest.approx(naive_auroc(normal, novel))
+
+
+@REPEATABLE
+@given(SCORES, SCORES)
+def test_aupr_sums_precision_over_thresholds(normal: list[float], novel: list[float]) -> None:
+    assert metrics.aupr_out(normal, novel) == pytest.approx(naive_average_precision(normal, novel))
+    flipped = naive_average_precision([-score for score in novel], [-score for score in normal])
+    assert metrics.aupr_in(normal, novel) == pytest.approx(flipped)
+
+
+@REPEATABLE
+@given(SCORES, SCORES)
+def test_fpr95_walks_down_to_the_first_threshold_that_finds_enough(normal: list[float], novel: list[float]) -> None:
+    assert metrics.fpr95(normal, novel) == pytest.approx(naive_fpr95(normal, novel))
+    flipped = naive_fpr95([-score for score in novel], [-score for score in normal])
+    assert metrics.fpr95(normal, novel, positive="normal") == pytest.approx(flipped)
+
+
+@pytest.mark.parametrize("n", [1, 19, 20, 21, 40, 60, 100, 1000])
+def test_fpr95_agrees_with_the_roc_curve(n: int) -> None:
+    rng = np.random.default_rng(n)
+    normal, novel = rng.normal(size=n), rng.normal(1.0, size=n)
+    truth, scores = np.repeat([0, 1], n), np.concatenate([normal, novel])
+    fpr, tpr, _ = roc_curve(truth, scores, drop_intermediate=False)
+    assert metrics.fpr95(normal, novel) == pytest.approx(fpr[np.searchsorted(tpr, 0.95 - 1e-12)])
+
+
+def test_the_two_sides_of_fpr95_differ() -> None:
+    normal, novel = np.zeros(100), np.r_[np.full(90, 1.0), np.full(10, -1.0)]
+    assert metrics.fpr95(normal, novel, positive="novel") == 1.0
+    assert metrics.fpr95(normal, novel, positive="normal") == 0.1
+
+
+@REPEATABLE
+@given(st.lists(st.floats(allow_nan=False), min_size=1), st.lists(st.floats(allow_nan=False), min_size=1))
+def test_scores_of_any_size_and_infinity_are_ranked(normal: list[float], novel: list[float]) -> None:
+    assert metrics.auroc(normal, novel) == pytest.approx(naive_auroc(normal, novel))
+
+
+def test_auroc_agrees_with_scikit_learn_on_continuous_scores() -> None:
+    rng = np.random.default_rng(0)
+    normal, novel = rng.normal(size=300), rng.normal(0.5, size=200)
+    expected = roc_auc_score(np.repeat([0, 1], [300, 200]), np.concatenate([normal, novel]))
+    assert metrics.auroc(normal, novel) == pytest.approx(expected)
+
+
+def test_detection_summary_holds_each_metric() -> None:
+    normal, novel = [0.0, 1.0, 2.0], [1.0, 3.0]
+    assert metrics.detection_summary(normal, novel) == {
+        "auroc": metrics.auroc(normal, novel),
+        "aupr_in": metrics.aupr_in(normal, novel),
+        "aupr_out": metrics.aupr_out(normal, novel),
+        "fpr95_novel": metrics.fpr95(normal, novel, positive="novel"),
+        "fpr95_normal": metrics.fpr95(normal, novel, positive="normal"),
+    }
+
+
+@pytest.mark.parametrize("metric", DETECTION)
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ([], "non-empty 1-D"),
+        ([[1.0]], "non-empty 1-D"),
+        (1.0, "non-empty 1-D"),
+        ([1.0, np.nan], "1 of 2 scores are NaN"),
+        (["a"], "1-D array of numbers"),
+    ],
+)
+def test_bad_scores_are_refused_by_name(metric: Callable[..., object], bad: object, message: str) -> None:
+    with pytest.raises(ValueError, match=f"normal must .*{message}"):
+        metric(bad, [1.0])
+    with pytest.raises(ValueError, match=f"novel must .*{message}"):
+        metric([1.0], bad)
+
+
+def test_fpr95_refuses_another_positive_class() -> None:
+    with pytest.raises(ValueError, match="positive must be"):
+        metrics.fpr95([0.0], [1.0], positive="abnormal")  # type: ignore[arg-type]
+
+
+def naive_f1(true: list[Hashable], pred: list[Hashable], label: Hashable) -> float:
+    hits = sum(t == p == label for t, p in zip(true, pred, strict=True))
+    total = sum(t == label for t in true) + sum(p == label for p in pred)
+    return 2 * hits / total if total else 0.0
+
+
+@st.composite
+def predictions(draw: st.DrawFn) -> tuple[list[Hashable], list[Hashable], list[Hashable], Hashable]:
+    """True labels, predictions, known classes and the unknown label; known classes may be absent from both."""
+    alphabet, unknown = draw(st.sampled_from(ALPHABETS))
+    classes = draw(st.lists(st.sampled_from(alphabet), min_size=1, unique=True))
+    n = draw(st.integers(1, 30))
+    true = draw(st.lists(st.sampled_from([*alphabet, unknown]), min_size=n, max_size=n))
+    pred = draw(st.lists(st.sampled_from([*classes, unknown]), min_size=n, max_size=n))
+    return true, pred, classes, unknown
+
+
+@REPEATABLE
+@given(predictions())
+def test_open_set_metrics_count_all_unknown_classes_as_one(
+    case: tuple[list[Hashable], list[Hashable], list[Hashable], Hashable],
+) -> None:
+    true, pred, classes, unknown = case
+    merged = [label if label in classes else unknown for label in true]
+    known = [naive_f1(merged, pred, label) for label in classes]
+    of_open = naive_f1(merged, pred, unknown)
+    hits = sum(t == p for t, p in zip(merged, pred, strict=True))
+    assert metrics.open_accuracy(true, pred, classes, unknown) == pytest.approx(hits / len(true))
+    assert metrics.f1_known(true, pred, classes, unknown) == pytest.approx(np.mean(known))
+    assert metrics.f1_open(true, pred, classes, unknown) == pytest.approx(of_open)
+    assert metrics.f1(true, pred, classes, unknown) == pytest.approx(np.mean([*known, of_open]))
+    assert metrics.open_set_summary(true, pred, classes, unknown) == {
+        "accuracy": metrics.open_accuracy(true, pred, classes, unknown),
+        "f1": metrics.f1(true, pred, classes, unknown),
+        "f1_known": metrics.f1_known(true, pred, classes, unknown),
+        "f1_open": metrics.f1_open(true, pred, classes, unknown),
+    }
+
+
+def test_open_set_metrics_agree_with_scikit_learn_on_arrays() -> None:
+    rng = np.random.default_rng(0)
+    true, pred = rng.integers(0, 6, 200), rng.integers(-1, 4, 200)
+    merged = np.where(true < 4, true, -1)
+    found = metrics.open_set_summary(true, pred, np.arange(4), -1)
+    assert found["accuracy"] == accuracy_score(merged, pred)
+    assert found["f1"] == pytest.approx(f1_score(merged, pred, average="macro"))
+    assert found["f1_open"] == pytest.approx(f1_score(merged, pred, labels=[-1], average="macro"))
+
+
+def test_always_open_scores_the_share_of_open_rows() -> None:
+    true = np.repeat(["a", "b", "c", "d"], 25)
+    found = metrics.open_set_summary(true, np.full(100, "?"), ["a"], "?")
+    assert found["accuracy"] == 0.75
+    assert found["f1_known"] == 0.0
+
+
+@pytest.mark.parametrize("metric", OPEN_SET)
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"y_true": []}, "y_true must be a non-empty 1-D"),
+        ({"y_true": np.zeros((2, 2))}, "y_true must be a non-empty 1-D"),
+        ({"y_true": [0.0, np.nan]}, "y_true must hold no NaN"),
+        ({"y_pred": [0]}, "one length, not 2 and 1"),
+        ({"y_pred": [0, 9]}, "y_pred holds 9"),
+        ({"y_pred": [0, None]}, "y_pred holds None"),
+        ({"y_pred": np.array(["0", "-1"])}, "y_pred holds '0'"),
+        ({"classes": []}, "classes must be a non-empty 1-D"),
+        ({"classes": [0, 0]}, "classes must be distinct"),
+        ({"classes": [0, -1]}, "without unknown_label -1"),
+    ],
+)
+def test_bad_labels_are_refused_by_name(
+    metric: Callable[..., object], changed: dict[str, object], message: str
+) -> None:
+    arguments: dict[str, object] = {"y_true": [0, 5], "y_pred": [0, -1], "classes": [0, 1], "unknown_label": -1}
+    with pytest.raises(ValueError, match=message):
+        metric(**(arguments | changed))

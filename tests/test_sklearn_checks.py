@@ -1,0 +1,33 @@
+"""scikit-learn's own checks, over every public estimator."""
+
+from typing import Any
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from offmap.base import OpenSetClassifier
+from offmap.density import VAEDetector
+from tests.estimators import CLASSES, small
+
+# The checks that cannot apply, each with its reason: the only list of them.
+_SCORE = "`score` is the parameter that names the score; the check takes any attribute of that name for a method"
+_UNKNOWN = "the check asks that predict is the argmax of predict_proba; an open-set classifier may also say unknown"
+CANNOT_APPLY: dict[type, dict[str, str]] = {
+    VAEDetector: {
+        "check_fit_score_takes_y": _SCORE,
+        "check_n_features_in_after_fitting": _SCORE,
+        "check_pipeline_consistency": _SCORE,
+    },
+    OpenSetClassifier: {"check_classifiers_train": _UNKNOWN},
+}
+
+
+def cannot_apply(estimator: Any) -> dict[str, str]:
+    lists = [reasons for cls, reasons in CANNOT_APPLY.items() if isinstance(estimator, cls)]
+    return {check: reason for reasons in lists for check, reason in reasons.items()}
+
+
+@pytest.mark.filterwarnings("ignore::offmap.calibration.CalibrationWarning")
+@parametrize_with_checks([small(cls) for cls in CLASSES], expected_failed_checks=cannot_apply)
+def test_scikit_learn_check(estimator: Any, check: Any) -> None:
+    check(estimator)
