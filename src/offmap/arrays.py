@@ -46,8 +46,11 @@ def as_images(rows: Rows, image_shape: Sequence[int] | None) -> Rows:
         rows = rows.reshape(len(rows), *image_shape)
     if rows.ndim not in (3, 4):
         raise ValueError(f"X must be (n, d) features or (n, h, w) or (n, h, w, c) images; got shape {rows.shape}")
+    if rows.size == 0:
+        raise ValueError(f"X holds images without pixels; got shape {rows.shape}")
     if rows.dtype != np.uint8 and (rows.min() < 0 or rows.max() > 1):
-        raise ValueError(f"X holds images; expected uint8 or floats in [0, 1], got {rows.dtype} up to {rows.max():g}")
+        values = f"{rows.dtype} from {rows.min():g} to {rows.max():g}"
+        raise ValueError(f"X holds images; expected uint8 or floats in [0, 1], got {values}")
     return rows if rows.ndim == 4 else rows[..., None]
 
 
@@ -68,14 +71,18 @@ def in_chunks(function: Callable[[Tensor], tuple[Tensor, ...]], rows: Rows, devi
     the same bytes whatever rows come with it.
     """
     size = chunk_size(rows.shape[1:])
-    parts: list[tuple[Rows, ...]] = []
+    joined: tuple[Rows, ...] = ()
     with torch.inference_mode():
         for start in range(0, len(rows), size):
             chunk = rows[start : start + size]
             full = np.zeros((size, *rows.shape[1:]), dtype=rows.dtype)
             full[: len(chunk)] = chunk
-            parts.append(tuple(out[: len(chunk)].cpu().numpy() for out in function(to_tensor(full, device))))
-    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+            parts = [out.cpu().numpy()[: len(chunk)] for out in function(to_tensor(full, device))]
+            # Small results kept between the large buffers of the chunks would leave the memory full of holes.
+            joined = joined or tuple(np.empty((len(rows), *part.shape[1:]), dtype=part.dtype) for part in parts)
+            for whole, part in zip(joined, parts, strict=True):
+                whole[start : start + len(chunk)] = part
+    return joined
 
 
 def chunk_size(row_shape: Shape) -> int:

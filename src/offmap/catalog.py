@@ -67,7 +67,7 @@ def public_class(path: str) -> Any | None:
     if root != "offmap" or family not in FAMILIES:
         return None
     module = importlib.import_module(f"offmap.{family}")
-    return getattr(module, name) if name in module.__all__ else None
+    return getattr(module, name) if name in module.__all__ and name.endswith(_KINDS) else None
 
 
 def public_path(cls: type) -> str:

@@ -1,62 +1,75 @@
-"""The command line: each command calls one library function.
+"""The command line: each command calls the library and prints what it returns.
 
 Data goes to standard output, messages and progress bars to standard error. Exit codes: 0 all is well; 1 the work was
-started and failed (training diverged, a benchmark's run failed); 2 wrong usage or bad input; 130 interrupted.
-Libraries are imported inside the commands, so that ``offmap --help`` answers at once.
+started and failed (training diverged, a benchmark's run failed, the disk is full); 2 wrong usage or bad input;
+130 interrupted. Libraries are imported inside the commands, so that ``offmap --help`` answers at once.
 """
 
-import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from offmap.progress import quiet as without_bars
+from offmap import terminal
+from offmap.errors import WorkFailed
 
 if TYPE_CHECKING:
+    from offmap.bench import Figure, Table
     from offmap.data import Data
-    from offmap.report import Section
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
+WRONG_PATHS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 app = typer.Typer(
-    help="Open-world learning: find what a model was never taught.",
     epilog="Exit codes: 0 success, 1 the work failed, 2 wrong usage or bad input, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages and no progress bars.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON; a number that is not finite is null.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages, warnings or progress bars.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
-Text = Annotated[str | None, typer.Option(help="Column of the text.")]
-Label = Annotated[str | None, typer.Option(help="Column of the label.")]
-ReportOut = Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.")]
+Text = Annotated[str | None, typer.Option(help="Column of the text, in a table.")]
+Label = Annotated[str | None, typer.Option(help="Column of the label, in a table.")]
+Model = Annotated[Path, typer.Argument(help="A model that 'offmap fit' wrote.")]
 DATA_HELP = "A file (.npz .npy .csv .tsv .parquet), a folder of images, or a data set's name, as fashion-mnist:test."
 
 
 def main() -> None:
     """Runs the command line; a user's error is one line, not a traceback (unless OFFMAP_DEBUG is set)."""
-    from offmap.errors import WorkFailed
-
     try:
-        app()
-    except KeyboardInterrupt:
-        _stop("interrupted", EXIT_INTERRUPTED)
-    except WorkFailed as error:
-        _stop(str(error), EXIT_FAILED)
-    except (ValueError, OSError, ImportError) as error:
-        if os.environ.get("OFFMAP_DEBUG"):
-            raise
-        _stop(str(error), EXIT_BAD_INPUT)
+        app(prog_name="offmap")
+    except SystemExit as stop:
+        if stop.code == EXIT_INTERRUPTED:
+            terminal.tell("offmap: interrupted")
+        raise
+    except (ValueError, ImportError, *WRONG_PATHS) as error:
+        _stop(error, EXIT_BAD_INPUT)
+    except (WorkFailed, OSError, MemoryError) as error:
+        _stop(error, EXIT_FAILED)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        terminal.write(f"offmap {version('offmap')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def offmap(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Open-world learning: find what a model was never taught."""
 
 
 @app.command()
@@ -67,30 +80,40 @@ def methods(
     """List the methods, or the parameters of one."""
     from offmap import catalog
 
-    if name is None:
-        found = [{"method": m.name, "family": m.family, "summary": m.summary} for m in catalog.methods()]
-        _show("Methods", found, as_json)
-    else:
-        _show(f"Parameters of {name}", catalog.method(name).parameters(), as_json)
+    if name is not None:
+        terminal.show(f"Parameters of {name}", catalog.method(name).parameters(), as_json)
+        return
+    found = [{"method": each.name, "family": each.family, "summary": each.summary} for each in catalog.methods()]
+    terminal.show("Methods", found, as_json)
 
 
 @app.command()
-def datasets(as_json: Json = False) -> None:
-    """List the named data sets, and where each is or how to get it."""
+def datasets(
+    name: Annotated[str | None, typer.Argument(help="Show all that is known of this data set.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the named data sets, or say of one where it is or how to get it."""
     from dataclasses import asdict
 
     from offmap.data import describe
+    from offmap.data.registry import hint
 
-    listed = [asdict(listing) for listing in describe()]
-    shown = ("name", "kind", "rows", "about", "where")
-    _show("Data sets", listed if as_json else [{key: line[key] for key in shown} for line in listed], as_json)
+    known = {listing.name: asdict(listing) for listing in describe()}
+    if name is not None and name not in known:
+        raise ValueError(f"there is no data set {name!r}; {hint(name)}")
+    if name is not None:
+        terminal.show_pairs(f"Data set {name}", known[name], as_json)
+        return
+    shown = ("name", "kind", "rows", "about", "found")
+    short = [{key: listing[key] for key in shown} for listing in known.values()]
+    terminal.show("Data sets", list(known.values()) if as_json else short, as_json)
 
 
 @app.command()
 def fit(
     method: Annotated[str, typer.Argument(help="A method's name; 'offmap methods' lists them.")],
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
-    out: Annotated[Path, typer.Option(help="Where to write the model.")],
+    out: Annotated[Path, typer.Option(help="Where to write the model, a .safetensors file.")],
     settings: Annotated[list[str] | None, typer.Option("--set", help="A parameter, as name=value.")] = None,
     text: Text = None,
     label: Label = None,
@@ -99,46 +122,54 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Fit a method to data and save the model."""
-    from offmap.workflow import fit_model
+    from offmap.workflow import configure, fit_model, require_writable, summary_of
 
-    with _bars(quiet):
-        _writable(out)
-        model = fit_model(method, _open(data, text, label), settings or [], seed)
+    with terminal.messages(quiet) as tell:
+        require_writable(out)
+        estimator = configure(method, settings or [], seed)
+        model = fit_model(estimator, _open(data, text, label))
         model.save(out)
-    last = {term: values[-1] for term, values in model.history_.items()}
-    _tell(f"wrote {out}", quiet)
-    summary = {"model": str(out), "method": method, "threshold": float(model.threshold_), **last}
-    _show("Fitted", [{"what": key, "value": value} for key, value in summary.items()], as_json, plain=summary)
+        tell(f"wrote {out}")
+    terminal.show_pairs("Fitted", {"model": str(out), **summary_of(model)}, as_json)
 
 
 @app.command()
 def score(
-    model: Annotated[Path, typer.Argument(help="A model that 'offmap fit' wrote.")],
+    model: Model,
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
-    out: Annotated[Path | None, typer.Option(help="A .parquet or .csv file; standard output if not given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A .parquet or .csv file; CSV to standard output if absent.")] = None,
     text: Text = None,
     label: Label = None,
+    as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Score each row: novelty, p-value, and what the model makes of it."""
     from offmap.persist import load
-    from offmap.workflow import score_rows, write_frame
+    from offmap.workflow import TABLE_SUFFIXES, require_writable, score_rows, write_frame
 
-    with _bars(quiet):
+    with terminal.messages(quiet) as tell:
+        if out is not None:
+            require_writable(out, TABLE_SUFFIXES)
         frame = score_rows(load(model), _open(data, text, label))
-    if out is None:
-        frame.to_csv(sys.stdout, index=False)
-    else:
-        write_frame(frame, out)
-        _tell(f"wrote {len(frame)} rows to {out}", quiet)
+        novel = int(frame["novel"].sum())
+        if out is not None:
+            write_frame(frame, out)
+            tell(f"wrote {len(frame)} rows to {out}, {novel} of them novel")
+    if out is not None and as_json:
+        terminal.write(terminal.to_json({"out": str(out), "rows": len(frame), "novel": novel}))
+    elif out is None and as_json:
+        terminal.write_records(list(frame.columns), frame.itertuples(index=False, name=None))
+    elif out is None:
+        with terminal.standard_output() as stream:
+            frame.to_csv(stream, index=False)
 
 
 @app.command()
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="A model that 'offmap fit' wrote.")],
+    model: Model,
     normal: Annotated[str, typer.Option(help=f"Normal rows. {DATA_HELP}")],
     novel: Annotated[str, typer.Option(help="Novel rows, likewise.")],
-    report: ReportOut = None,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML report to this .html file.")] = None,
     text: Text = None,
     label: Label = None,
     as_json: Json = False,
@@ -147,58 +178,96 @@ def evaluate(
     """Measure how well a model tells novel rows from normal ones."""
     from offmap.persist import load
     from offmap.report import Report, write_report
-    from offmap.workflow import evaluate_model
+    from offmap.workflow import evaluate_model, require_writable
 
-    with _bars(quiet):
+    with terminal.messages(quiet) as tell:
+        if report is not None:
+            require_writable(report, (".html", ".htm"))
         section = evaluate_model(load(model), _open(normal, text, label), _open(novel, text, label))
-    if report is not None:
-        facts = {"model": str(model), "normal rows": normal, "novel rows": novel}
-        write_report(report, Report(title=f"{section.name}: {normal} against {novel}", sections=[section], facts=facts))
-        _tell(f"wrote {report}", quiet)
-    rows = [{"metric": metric, "value": value} for metric, value in section.metrics.items()]
-    _show("Evaluation", rows, as_json, plain=dict(section.metrics))
+        if report is not None:
+            facts = {"model": str(model), "normal rows": normal, "novel rows": novel}
+            title = f"{section.name}: {normal} against {novel}"
+            write_report(report, Report(title=title, sections=[section], facts=facts))
+            tell(f"wrote {report}")
+    terminal.show_pairs("Evaluation", section.metrics, as_json)
 
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("offmap-demo"),
+    out: Annotated[Path, typer.Option(help="Folder of the report; made if it is not there.")] = Path("offmap-demo"),
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Teach the digits 0–6, meet 7–9, and see what is noticed."""
-    from offmap.demo import run
+    from offmap.demo import TITLE, run, table_of
 
-    with _bars(quiet):
-        found = run(out, seed, tell=lambda message: _tell(message, quiet))
-    rows = [_demo_row(section) for section in found.sections]
-    _show("Digits 0–6 are known; 7, 8 and 9 appear at test time only", rows, as_json)
-    _tell(f"wrote {found.report} in {found.seconds:.0f} s", quiet)
+    with terminal.messages(quiet) as tell:
+        found = run(out, seed, tell)
+        tell(f"wrote {found.report} in {found.seconds:.0f} s")
+    measured = [{"method": section.name, **section.metrics} for section in found.sections]
+    whole = {"report": str(found.report), "seconds": found.seconds, "methods": measured}
+    terminal.show(TITLE, table_of(found.sections), as_json, whole)
 
 
 @app.command()
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(help="Tables and figures; none lists them.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Tables, figures, or groups of them; none lists all.")
+    ] = None,
     profile: Annotated[str, typer.Option(help="'cpu' (minutes) or 'paper' (the paper's protocol).")] = "cpu",
     row: Annotated[list[str] | None, typer.Option(help="Only this row.")] = None,
     column: Annotated[list[str] | None, typer.Option(help="Only this column.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Measure again what was measured before.")] = False,
     render: Annotated[bool, typer.Option("--render", help="Write docs/benchmarks.md from the results.")] = False,
+    as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Run tables of the papers, going on where the last run stopped."""
     from offmap import bench as library
 
+    known = {item.name: item for item in library.everything()}
     if not names and not render:
-        listed = [{"name": item.name, "source": item.source, "shows": item.caption} for item in library.everything()]
-        _show("Tables and figures", listed, as_json=False)
-    with _bars(quiet):
-        for name in names or []:
-            _tell(f"running {name}, profile {profile}", quiet)
+        listed = [{"name": item.name, "source": item.source, "shows": item.caption} for item in known.values()]
+        terminal.show("Tables and figures", listed, as_json)
+        return
+    chosen = _chosen(names or [], known)
+    with terminal.messages(quiet) as tell:
+        for name in chosen:
+            tell(f"running {name}, profile {profile}")
             made = library.make(name, profile, rows=row, columns=column, force=force)
-            Console().print(made)
-    if render:
-        _tell(f"wrote {library.render_all()}", quiet)
+            if not as_json:
+                terminal.show_rich(made)
+        page = library.render_all() if render else None
+        if page is not None:
+            tell(f"wrote {page}")
+    if as_json:
+        cells = [cell for name in chosen for cell in _cells(known[name], profile, row, column)]
+        terminal.write(terminal.to_json({"cells": cells, "page": None if page is None else str(page)}))
+
+
+def _chosen(names: Iterable[str], known: Collection[str]) -> list[str]:
+    """The tables and figures of these names; the first words of several stand for all of them."""
+    chosen: list[str] = []
+    for name in names:
+        found = [name] if name in known else [each for each in known if each.startswith(f"{name}-")]
+        if not found:
+            guess = get_close_matches(name, [*known, *(each.partition("-")[0] for each in known)], n=1)
+            hint = f"did you mean {guess[0]!r}?" if guess else "'offmap bench' lists them"
+            raise ValueError(f"there is no table or figure {name!r}; {hint}")
+        chosen += found
+    return list(dict.fromkeys(chosen))
+
+
+def _cells(item: "Table | Figure", profile: str, rows: list[str] | None, columns: list[str] | None) -> list[Any]:
+    """The stored results of a table; a figure has none."""
+    from dataclasses import asdict
+
+    from offmap.bench import Table
+    from offmap.bench.run import empty_cells
+
+    places = empty_cells(item, profile, rows or None, columns or None) if isinstance(item, Table) else []
+    return [asdict(cell) for place in places if (cell := place.stored()) is not None]
 
 
 def _open(spec: str, text: str | None, label: str | None) -> "Data":
@@ -207,50 +276,9 @@ def _open(spec: str, text: str | None, label: str | None) -> "Data":
     return open_data(spec, text=text, label=label)
 
 
-def _writable(path: Path) -> None:
-    """Finds out before the work, not after it, that its result cannot be written."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"--out: the folder {path.parent} does not exist")
-
-
-def _demo_row(section: "Section") -> dict[str, Any]:
-    columns = ("known accuracy", "recall of novel rows", "false-alarm rate, measured", "false-alarm rate, promised")
-    return {"method": section.name} | {name: section.metrics.get(name) for name in (*columns, "AUROC")}
-
-
-def _bars(quiet: bool) -> Any:
-    return without_bars() if quiet else nullcontext()
-
-
-def _tell(message: str, quiet: bool) -> None:
-    if not quiet:
-        Console(stderr=True, highlight=False).print(escape(message))
-
-
-def _stop(message: str, code: int) -> None:
-    print(f"offmap: {' '.join(message.split())}", file=sys.stderr)
+def _stop(error: BaseException, code: int) -> NoReturn:
+    if os.environ.get("OFFMAP_DEBUG"):
+        raise error
+    message = " ".join(str(error).split()) or type(error).__name__
+    terminal.tell(f"offmap: {message}")
     sys.exit(code)
-
-
-def _show(title: str, rows: Iterable[Mapping[str, Any]], as_json: bool, plain: Any = None) -> None:
-    """Prints rows as a table, or as JSON (``plain`` in place of the rows if it is given)."""
-    rows = list(rows)
-    if as_json:
-        print(json.dumps(rows if plain is None else plain, indent=2, default=str))
-        return
-    table = Table(title=title, title_justify="left", header_style="bold")
-    for name in rows[0] if rows else ():
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*(escape(_cell(value)) for value in row.values()))
-    Console().print(table)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {item:,}" for key, item in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)

@@ -71,19 +71,28 @@ def describe(hint: Any) -> str:
         >>> describe(Count), describe(Literal["kl", "bpd"] | None)
         ('an integer at least 1', "'kl', 'bpd' or None")
     """
+    *others, last = _alternatives(hint)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _alternatives(hint: Any) -> list[str]:
+    """What a value may be, one by one."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (Union, types.UnionType):
+        return [words for argument in arguments for words in _alternatives(argument)]
+    return [repr(argument) for argument in arguments] if origin is Literal else [_in_words(hint)]
+
+
+def _in_words(hint: Any) -> str:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         return " ".join((describe(arguments[0]), *(limit.words for limit in arguments[1:])))
-    if origin is Literal:
-        return " or ".join(filter(None, (", ".join(map(repr, arguments[:-1])), repr(arguments[-1]))))
-    if origin in (Union, types.UnionType):
-        return " or ".join(describe(argument) for argument in arguments)
     if hint in _NUMBERS:
         return _NUMBERS[hint][0]
     if hint is type(None):
         return "None"
     if origin is tuple:
-        return f"a tuple of {describe(arguments[0])}"
+        return f"a tuple, each item {describe(arguments[0])}"
     return f"a {getattr(hint, '__name__', str(hint))}"
 
 
@@ -98,7 +107,7 @@ def _fits(hint: Any, value: Any) -> bool:
     if origin is Annotated:
         return _fits(arguments[0], value) and all(limit.holds(value) for limit in arguments[1:])
     if origin is Literal:
-        return isinstance(value, str) and value in arguments
+        return any(isinstance(value, type(argument)) and value == argument for argument in arguments)
     if origin in (Union, types.UnionType):
         return any(_fits(argument, value) for argument in arguments)
     if origin is tuple:
@@ -117,4 +126,5 @@ def _readings(text: str) -> list[Any]:
         value = json.loads(f"[{text}]")
     except json.JSONDecodeError:
         return [text]
-    return [value[0], text] if len(value) == 1 else [tuple(value), text]
+    alone = value if len(value) == 1 else []
+    return [*alone, tuple(value), text]

@@ -13,10 +13,14 @@ from torch import nn
 
 from offmap import tensorfile
 from offmap.catalog import public_class, public_path
+from offmap.parameters import check
 from offmap.tensorfile import TensorFileError
 from offmap.train import local_seed
 
 SCHEMA = 1
+_PARTS = {"class", "parameters", "versions", "attributes", "modules"}
+# What the contract of estimators has every fitted one know.
+_ALWAYS_FITTED = {"calibration_novelty_", "history_", "input_shape_", "threshold_"}
 
 
 class ModelFileError(ValueError):
@@ -25,17 +29,23 @@ class ModelFileError(ValueError):
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Writes a fitted estimator to ``path``; a kill while writing leaves the old file whole."""
-    fitted = {name: value for name, value in vars(estimator).items() if _is_fitted_name(name)}
-    modules = {name: value for name, value in fitted.items() if isinstance(value, nn.Module)}
+    if public_class(public_path(type(estimator))) is not type(estimator):
+        raise TypeError(f"{type(estimator).__name__} cannot be saved: only Offmap's own estimators can be loaded again")
+    check(estimator)
+    modules = _modules(estimator)
+    attributes = {name: value for name, value in vars(estimator).items() if _is_fitted_name(name)}
     content = {
         "schema": SCHEMA,
         "class": public_path(type(estimator)),
         "parameters": estimator.get_params(deep=False),
         "versions": _versions(),
-        "attributes": {name: value for name, value in fitted.items() if name not in modules},
+        "attributes": {name: value for name, value in attributes.items() if name not in modules},
         "modules": {name: dict(module.state_dict()) for name, module in modules.items()},
     }
-    tensorfile.write(path, content)
+    try:
+        tensorfile.write(path, content)
+    except TypeError as error:
+        raise TypeError(f"{error}; set_params changes a parameter without a new fit") from None
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -51,9 +61,10 @@ def load(path: str | os.PathLike[str]) -> Any:
         VAEDetector(epochs=1, random_state=0)
     """
     try:
-        content = tensorfile.read(path)
-        return _restore(content)
-    except (ModelFileError, TensorFileError) as error:
+        return _restore(tensorfile.read(path))
+    except TensorFileError as error:
+        raise ModelFileError(f"cannot load the model: {error}") from None
+    except ModelFileError as error:
         raise ModelFileError(f"cannot load {os.fspath(path)}: {error}") from None
 
 
@@ -61,26 +72,47 @@ def _restore(content: Any) -> Any:
     _require_known_schema(content)
     cls = _class_of(content["class"])
     try:
-        estimator = cls(**content["parameters"])
-        for name, value in content["attributes"].items():
-            setattr(estimator, name, value)
-        # The first weights of a network are drawn at random, which must not move the caller's random state.
-        with local_seed(0):
-            estimator._build()
-        for name, tensors in content["modules"].items():
-            _fill(getattr(estimator, name), name, tensors)
-    except (AttributeError, KeyError, TypeError) as error:
-        raise ModelFileError(f"its content does not fit {content['class']}: {error}") from None
+        return _rebuilt(cls, content)
+    except ModelFileError:
+        raise
+    except Exception as error:  # what a file says may be wrong in any way, and must end in one error
+        reason = " ".join(str(error).split())
+        raise ModelFileError(f"its content does not fit {content['class']}: {reason}") from None
+
+
+def _rebuilt(cls: Any, content: Any) -> Any:
+    estimator = cls(**content["parameters"])
+    check(estimator)
+    _require_fitted_names(content["attributes"])
+    for name, value in content["attributes"].items():
+        setattr(estimator, name, value)
+    # The first weights of a network are drawn at random, which must not move the caller's random state.
+    with local_seed(0):
+        estimator._build()
+    modules = _modules(estimator)
+    if modules.keys() != content["modules"].keys():
+        raise ModelFileError(f"its networks should be {sorted(modules)}, but are {sorted(content['modules'])}")
+    for name, module in modules.items():
+        _fill(module, name, content["modules"][name])
     return estimator
 
 
 def _require_known_schema(content: Any) -> None:
     schema = content.get("schema") if isinstance(content, dict) else None
-    if not isinstance(schema, int) or not {"class", "parameters", "attributes", "modules"} <= content.keys():
+    if not isinstance(schema, int) or schema < 1:
         raise ModelFileError("it is not a model")
     if schema > SCHEMA:
-        wrote = content.get("versions", {}).get("offmap", "a newer release")
-        raise ModelFileError(f"its schema is {schema}, this release reads up to {SCHEMA}; it needs Offmap {wrote}")
+        wrote = f"it was written with {content.get('versions')}"
+        raise ModelFileError(f"its schema is {schema}, this release reads up to {SCHEMA}; {wrote}")
+    if missing := sorted(_PARTS - content.keys()):
+        raise ModelFileError(f"it lacks {', '.join(missing)}")
+
+
+def _require_fitted_names(attributes: dict[str, Any]) -> None:
+    if missing := sorted(_ALWAYS_FITTED - attributes.keys()):
+        raise ModelFileError(f"it lacks {', '.join(missing)}")
+    if strange := sorted(name for name in attributes if not _is_fitted_name(name)):
+        raise ModelFileError(f"it holds {', '.join(strange)}, which no fit leaves")
 
 
 def _fill(module: nn.Module, name: str, tensors: Any) -> None:
@@ -97,6 +129,11 @@ def _class_of(path: object) -> Any:
     if cls is None:
         raise ModelFileError(f"it holds a {path!r}, which is not an estimator of this release")
     return cls
+
+
+def _modules(estimator: Any) -> dict[str, nn.Module]:
+    found = vars(estimator).items()
+    return {name: value for name, value in found if _is_fitted_name(name) and isinstance(value, nn.Module)}
 
 
 def _is_fitted_name(name: str) -> bool:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 _silent: ContextVar[bool] = ContextVar("silent", default=False)
 
@@ -31,8 +31,6 @@ class Bar:
     def advance(self, steps: int = 1, note: str = "") -> None:
         """Moves the bar on by ``steps``."""
         if self._progress is not None:
-            from rich.progress import TaskID
-
             self._progress.update(TaskID(self._task), advance=steps, note=note)
 
 
@@ -47,8 +45,17 @@ def bar(label: str, total: int) -> Iterator[Bar]:
     if _silent.get() or not sys.stderr.isatty():
         yield Bar(None)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    shown = Progress(*columns, TextColumn("{task.fields[note]}"), console=Console(stderr=True), transient=True)
+    shown = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+        console=Console(stderr=True),
+        transient=True,
+        # rich sends what is printed meanwhile to the console of the bar, where data for a file or a pipe must not go.
+        redirect_stdout=sys.stdout.isatty(),
+    )
     # rich allows one live display at a time: what runs inside this bar reports through it alone.
     with quiet(), shown:
         yield Bar(shown, shown.add_task(label, total=total, note=""))

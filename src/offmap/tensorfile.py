@@ -40,14 +40,17 @@ def read(path: str | os.PathLike[str]) -> Any:
     try:
         with safe_open(path, framework="pt") as stream:
             metadata = stream.metadata() or {}
-            tensors = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118 - not a dict
+            # Copies: what safetensors returns is a view of the file, and would change with it.
+            tensors = {key: stream.get_tensor(key).clone() for key in stream.keys()}  # noqa: SIM118 - not a dict
     except (SafetensorError, OSError) as error:
         raise TensorFileError(f"{os.fspath(path)} is not a whole safetensors file: {error}") from None
     if _KEY not in metadata:
         raise TensorFileError(f"{os.fspath(path)} is a safetensors file, but not one that Offmap wrote")
     try:
         return _unpack(json.loads(metadata[_KEY]), tensors)
-    except (json.JSONDecodeError, KeyError, TypeError, RecursionError) as error:
+    except TensorFileError as error:
+        raise TensorFileError(f"{os.fspath(path)} {error}") from None
+    except Exception as error:  # damaged metadata may fail anywhere, and only in reading
         raise TensorFileError(f"{os.fspath(path)} has damaged metadata: {error!r}") from None
 
 
@@ -66,19 +69,22 @@ def _pack(value: Any, key: str, tensors: dict[str, Tensor]) -> Any:
     if isinstance(value, tuple):
         return {"$tuple": _pack(list(value), key, tensors)}
     if isinstance(value, dict):
-        return {"$dict": [[name, _pack(item, f"{key}.{name}", tensors)] for name, item in value.items()]}
+        return {"$dict": [[_pack(part, f"{key}.{item[0]}", tensors) for part in item] for item in value.items()]}
     raise TypeError(f"{key.removeprefix('value.')} is a {type(value).__name__}, which cannot be saved")
 
 
 def _pack_array(value: np.ndarray[Any, Any], key: str, tensors: dict[str, Tensor]) -> Any:
-    if value.dtype.kind in "biuf":
-        return _pack_tensor("$array", torch.from_numpy(np.array(value)), key, tensors)
+    native = value.dtype.newbyteorder("=")
+    if native.kind in "biuf" and native.itemsize <= 8:
+        return _pack_tensor("$array", torch.from_numpy(np.array(value, dtype=native)), key, tensors)
     if value.dtype.kind in "UO" and all(isinstance(item, str) for item in value.flat):
-        return {"$strings": value.tolist(), "dtype": value.dtype.str}
+        return {"$strings": value.ravel().tolist(), "shape": list(value.shape), "dtype": value.dtype.str}
     raise TypeError(f"{key.removeprefix('value.')} is an array of {value.dtype}, which cannot be saved")
 
 
 def _pack_tensor(tag: str, value: Tensor, key: str, tensors: dict[str, Tensor]) -> Any:
+    while key in tensors:  # the paths of {"a": {"b": …}} and {"a.b": …} are one
+        key += "'"
     # A copy of its own: safetensors refuses tensors that share memory.
     tensors[key] = value.clone(memory_format=torch.contiguous_format)
     return {tag: key, "shape": list(value.shape), "dtype": str(value.dtype)}
@@ -92,9 +98,9 @@ def _unpack(form: Any, tensors: dict[str, Tensor]) -> Any:
     if "$tuple" in form:
         return tuple(_unpack(form["$tuple"], tensors))
     if "$dict" in form:
-        return {name: _unpack(item, tensors) for name, item in form["$dict"]}
+        return {_unpack(name, tensors): _unpack(item, tensors) for name, item in form["$dict"]}
     if "$strings" in form:
-        return np.array(form["$strings"], dtype=form["dtype"])
+        return np.array(form["$strings"], dtype=form["dtype"]).reshape(form["shape"])
     if "$array" in form:
         return _unpack_tensor(form["$array"], form, tensors).numpy()
     return _unpack_tensor(form["$tensor"], form, tensors)
@@ -102,11 +108,11 @@ def _unpack(form: Any, tensors: dict[str, Tensor]) -> Any:
 
 def _unpack_tensor(key: str, form: dict[str, Any], tensors: dict[str, Tensor]) -> Tensor:
     if key not in tensors:
-        raise TensorFileError(f"the tensor {key.removeprefix('value.')!r} is missing from the file")
+        raise TensorFileError(f"lacks the tensor {key.removeprefix('value.')!r}")
     found = tensors[key]
     if list(found.shape) != form["shape"] or str(found.dtype) != form["dtype"]:
         raise TensorFileError(
-            f"the tensor {key.removeprefix('value.')!r} should be {form['dtype']} of shape {form['shape']}, "
-            f"but the file has {found.dtype} of shape {list(found.shape)}"
+            f"holds the tensor {key.removeprefix('value.')!r} as {found.dtype} of shape {list(found.shape)}, "
+            f"but it should be {form['dtype']} of shape {form['shape']}"
         )
     return found

@@ -5,10 +5,12 @@ Steps compose. One player: ``train(descend(optimizer, objective), batches, ...)`
 """
 
 import copy
+import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -52,7 +54,8 @@ def local_seed(seed: int) -> Iterator[None]:
 class Batches:
     """Rows of tensors that are already in memory, in a new random order each time they are iterated.
 
-    The rows are spread evenly, so that no epoch ends with a batch of one row, which batch normalisation cannot take.
+    The rows are spread evenly, so that no epoch ends with a batch of one row, which batch normalisation cannot take:
+    an odd one out joins a batch of ``size`` 2. A ``size`` of 1 is kept.
 
     Example:
         >>> [len(rows) for (rows,) in Batches((torch.arange(7),), size=3)]
@@ -63,7 +66,8 @@ class Batches:
     size: int
 
     def __len__(self) -> int:
-        return math.ceil(len(self.tensors[0]) / self.size)
+        rows = len(self.tensors[0])
+        return rows if self.size == 1 else min(math.ceil(rows / self.size), max(rows // 2, 1))
 
     def __iter__(self) -> Iterator[Batch]:
         order = torch.randperm(len(self.tensors[0]))
@@ -110,11 +114,14 @@ class Checkpoint:
         """The checkpoint that an estimator's parameter ``checkpoint`` asks for, tied to its parameters and data."""
         if estimator.checkpoint is None:
             return None
-        if not isinstance(estimator.random_state, int):
+        if not isinstance(estimator.random_state, Integral):
             raise ValueError("checkpoint needs an integer random_state: without it no run can be gone on with")
+        path = Path(estimator.checkpoint)
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"checkpoint {path}: the folder {path.parent} does not exist")
         fixed = {name: value for name, value in estimator.get_params(deep=False).items() if name not in _MAY_CHANGE}
-        sums = [(tuple(tensor.shape), float(tensor.double().sum())) for tensor in data]
-        return cls(Path(estimator.checkpoint), repr((sorted(fixed.items()), sums)))
+        digests = [(tuple(rows.shape), hashlib.sha256(rows.cpu().flatten().numpy().data).hexdigest()) for rows in data]
+        return cls(path, repr((type(estimator).__name__, sorted(fixed.items()), digests)))
 
 
 @dataclass
@@ -233,10 +240,10 @@ def _resume(checkpoint: Checkpoint | None, state: Mapping[str, Any]) -> tuple[_P
     if checkpoint is None or not checkpoint.path.exists():
         return _Progress(), None
     left = tensorfile.read(checkpoint.path)
+    if not isinstance(left, dict) or "run" not in left:
+        raise TrainingError(f"{checkpoint.path} is a file, but not a checkpoint of training; choose another name")
     if left["run"] != checkpoint.run:
-        raise TrainingError(
-            f"the checkpoint {checkpoint.path} belongs to other data or parameters; remove it to start anew"
-        )
+        raise TrainingError(f"checkpoint {checkpoint.path} belongs to other data or parameters; remove it to start anew")
     for name, part in state.items():
         part.load_state_dict(left["parts"][name])
     torch.set_rng_state(left["random"])

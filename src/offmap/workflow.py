@@ -1,60 +1,166 @@
 """From data to a model, from a model to scores: what the commands do, as functions."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
-from offmap import catalog
-from offmap.base import OpenSetClassifier
+from offmap import catalog, parameters
+from offmap.base import Detector, OpenSetClassifier
+from offmap.calibration import p_values
 from offmap.data import Data
 from offmap.files import replacing
-from offmap.parameters import parse
+from offmap.metrics import open_set_summary
 from offmap.report import Sample, Section, section_from
 
+TABLE_SUFFIXES = (".parquet", ".csv")
+Estimator = Detector | OpenSetClassifier
 
-def fit_model(method: str, data: Data, settings: Sequence[str], seed: int) -> Any:
-    """Fits the method of that name, with ``name=value`` settings, to the data.
+
+def configure(method: str, settings: Sequence[str] = (), seed: int = 0) -> Estimator:
+    """Makes the method of that name with ``name=value`` settings, and says before any work what is wrong with them.
+
+    Example:
+        >>> configure("vae", ["epochs=2", "hidden=64,32"], seed=1)
+        VAEDetector(epochs=2, hidden=(64, 32), random_state=1)
+    """
+    cls = catalog.method(method).cls
+    chosen = dict(parameters.parse(cls, setting) for setting in settings)
+    if "random_state" in chosen:
+        raise ValueError("random_state is the seed: give it as --seed")
+    estimator: Estimator = cls(random_state=seed, **chosen)
+    _require_device(estimator.device)
+    return estimator
+
+
+def fit_model(estimator: Estimator, data: Data) -> Estimator:
+    """Fits a detector to rows, a classifier to rows and labels.
 
     Example:
         >>> from offmap.data import load
-        >>> fit_model("vae", load("iris"), ["epochs=2", "latent=2"], seed=0)
-        VAEDetector(epochs=2, latent=2, random_state=0)
+        >>> fit_model(configure("vae", ["epochs=2"]), load("breast-cancer"))
+        VAEDetector(epochs=2, random_state=0)
     """
-    cls = catalog.method(method).cls
-    estimator = cls(**{"random_state": seed} | dict(parse(cls, setting) for setting in settings))
-    if not issubclass(cls, OpenSetClassifier):
+    _require_numbers(data)
+    if isinstance(estimator, Detector):
         return estimator.fit(data.X)
     if data.y is None:
-        raise ValueError(f"{method} learns classes, but {data.name} has no labels; name their column with --label")
+        raise ValueError(
+            f"{type(estimator).__name__} learns classes, but {data.name} has no labels; a table needs --label COLUMN, "
+            "an .npz file the key y, a folder of images one sub-folder a class"
+        )
     return estimator.fit(data.X, data.y)
 
 
-def score_rows(model: Any, data: Data) -> pd.DataFrame:
-    """One row a row of the data: its novelty, p-value and whether it is flagged, or the class it gets."""
-    novelty = model.novelty(data.X)
-    columns: dict[str, Any] = {"row": np.arange(len(data)), "novelty": novelty}
-    if len(model.calibration_novelty_):
-        columns["p_value"] = model.p_value(data.X)
-    columns["novel"] = novelty > model.threshold_
+def summary_of(model: Estimator) -> dict[str, Any]:
+    """What is known of a fitted model before it scores anything."""
+    classifier = isinstance(model, OpenSetClassifier)
+    # A rule of the method's own makes no promise about false alarms.
+    promises = not classifier or model.rule == "calibrated"
+    return {
+        "method": name_of(model),
+        **({"classes": len(model.classes_)} if classifier else {}),
+        "threshold": float(model.threshold_),
+        "promised false-alarm rate": model.alpha if promises else None,
+        "calibration rows": len(model.calibration_novelty_),
+        "last epoch": {term: values[-1] for term, values in model.history_.items()},
+    }
+
+
+def score_rows(model: Estimator, data: Data) -> pd.DataFrame:
+    """Scores each row once: novelty, p-value, whether it is flagged; from a classifier also the class it gets.
+
+    Example:
+        >>> from offmap.data import load
+        >>> digits = load("digits")
+        >>> list(score_rows(fit_model(configure("msp", ["epochs=2"]), digits), digits))
+        ['row', 'novelty', 'p_value', 'novel', 'prediction', 'closest_class']
+    """
+    _require_numbers(data)
+    classes: dict[str, Any] = {}
     if isinstance(model, OpenSetClassifier):
-        columns["prediction"] = model.predict(data.X)
-        columns["closest_class"] = model.predict_closed(data.X)
-    return pd.DataFrame(columns)
+        # What predict, predict_closed and novelty would each compute again.
+        proba, novelty = model._judged(model._enter(data.X))
+        closest = model.classes_[proba.argmax(axis=1)]
+        prediction = np.where(novelty > model.threshold_, model.unknown_label_, closest)
+        classes = {"prediction": prediction, "closest_class": closest}
+    else:
+        novelty = model.novelty(data.X)
+    calibration = model.calibration_novelty_
+    chance = {"p_value": p_values(calibration, novelty)} if len(calibration) else {}
+    scores = {"row": np.arange(len(data)), "novelty": novelty, **chance, "novel": novelty > model.threshold_}
+    return pd.DataFrame({**scores, **classes})
+
+
+def evaluate_model(model: Estimator, normal: Data, novel: Data) -> Section:
+    """Measures how well normal and novel rows are told apart; with labels, how well a classifier names them too."""
+    for data in (normal, novel):
+        _require_numbers(data)
+    named = {} if normal.y is None else _named_rightly(model, normal, novel)
+    samples = (Sample(normal.X, normal.y), Sample(novel.X, novel.y))
+    return section_from(model, *samples, name=name_of(model), metrics=named)
 
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:
     """Writes a table as .parquet or .csv, by the name of the file."""
-    writers = {".parquet": frame.to_parquet, ".csv": frame.to_csv}
-    if path.suffix not in writers:
-        raise ValueError(f"--out must end in {' or '.join(writers)}; got {path.name}")
+    require_writable(path, TABLE_SUFFIXES)
     with replacing(path) as fresh:
-        writers[path.suffix](fresh, index=False)
+        if path.suffix == ".csv":
+            frame.to_csv(fresh, index=False)
+        else:
+            frame.to_parquet(fresh, index=False)
 
 
-def evaluate_model(model: Any, normal: Data, novel: Data) -> Section:
-    """Scores normal and novel rows and measures how well they are told apart."""
-    name = next(method.name for method in catalog.methods() if isinstance(model, method.cls))
-    return section_from(model, Sample(normal.X, normal.y), Sample(novel.X, novel.y), name=name)
+def require_writable(path: Path, suffixes: Collection[str] = ()) -> None:
+    """Finds out before the work, not after it, that its result cannot be written.
+
+    Args:
+        path: Where a file is to be written.
+        suffixes: What its name may end in; anything, if there are none.
+    """
+    if suffixes and path.suffix not in suffixes:
+        raise ValueError(f"a file to write must end in {' or '.join(suffixes)}; got {path}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: the folder {path.parent} does not exist")
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot write {path}: it is a folder")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"cannot write {path}: the folder {path.parent} is not yours to write to")
+
+
+def name_of(model: Estimator) -> str:
+    """What the command line calls the method of a model."""
+    return next(method.name for method in catalog.methods() if type(model) is method.cls)
+
+
+def _named_rightly(model: Estimator, normal: Data, novel: Data) -> dict[str, float]:
+    """How often a classifier names the rows rightly: known ones by their class, novel ones as unknown."""
+    if not isinstance(model, OpenSetClassifier) or normal.y is None:
+        return {}
+    if strange := sorted(set(normal.y.tolist()) - set(model.classes_.tolist()), key=str):
+        raise ValueError(f"the normal rows of {normal.name} have the label {strange[0]!r}, which was never taught")
+    scored = [score_rows(model, data) for data in (normal, novel)]
+    truth = [*normal.y.tolist(), *[model.unknown_label_] * len(novel)]
+    answers = pd.concat([frame["prediction"] for frame in scored]).tolist()
+    found = open_set_summary(truth, answers, model.classes_, model.unknown_label_)
+    closed = float(np.mean(scored[0]["closest_class"] == normal.y))
+    return {"known accuracy": closed, "open-set accuracy": found["accuracy"], "open-set F1": found["f1"]}
+
+
+def _require_numbers(data: Data) -> None:
+    if data.kind == "text":
+        raise ValueError(
+            f"{data.name} holds texts, and methods take features or images; turn each text into a vector first"
+        )
+
+
+def _require_device(device: str) -> None:
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"device must be one that torch can use here; got {device!r}: {reason}") from error

@@ -53,7 +53,7 @@ def test_modes_of_grey_and_colour(tmp_path: Path) -> None:
     save(tmp_path / "grey" / "alpha.png", grey.convert("LA"))
     save(tmp_path / "grey" / "bits.png", Image.fromarray(GREY > 100))
     save(tmp_path / "colour" / "alpha.png", colour.convert("RGBA"))
-    save(tmp_path / "colour" / "palette.png", colour.quantize(256), transparency=b"\x00\xff")
+    save(tmp_path / "colour" / "palette.png", colour.quantize(256), transparency=b"\x00\x80")
     bits = np.where(GREY > 100, 255, 0)
     assert np.array_equal(read(tmp_path / "grey").X, np.stack([GREY, bits]))
     alpha, palette = read(tmp_path / "colour").X

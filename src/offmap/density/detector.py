@@ -12,7 +12,7 @@ from torch.optim import Adam, Optimizer, RMSprop
 from offmap.base import Detector
 from offmap.density.vae import VAE
 from offmap.nets import Standardise
-from offmap.parameters import Count, Positive, Share
+from offmap.parameters import Count, Fraction, Positive
 from offmap.train import Batch, Batches, Checkpoint, descend, train
 
 
@@ -59,15 +59,15 @@ class VAEDetector(Detector):
     score: Literal["bpd", "kl"] = "bpd"
     latent: Count = 10
     network: Literal["auto", "conv", "mlp"] = "auto"
-    hidden: tuple[int, ...] = (256, 128)
+    hidden: tuple[Count, ...] = (256, 128)
     capacity: Count = 1
-    image_shape: tuple[int, ...] | None = None
+    image_shape: tuple[Count, ...] | None = None
     epochs: Count = 50
     batch_size: Count = 128
     lr: Positive = 1e-3
     optimizer: Literal["adam", "rmsprop"] = "adam"
     patience: Count | None = None
-    validation: Share = 0.1
+    validation: Fraction = 0.1
     checkpoint: str | None = None
 
     def _build(self) -> None:
@@ -77,30 +77,35 @@ class VAEDetector(Detector):
             latent=self.latent,
             hidden=tuple(self.hidden),
             noise=self.noise,
-            convolutional=self._convolutional() if images else False,
+            convolutional=self._convolutional(images),
             capacity=self.capacity,
         ).to(self.device)
         self.network_ = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload] # not in the stub
 
-    def _convolutional(self) -> bool:
+    def _convolutional(self, images: bool) -> bool:
+        if self.network == "conv" and not images:
+            raise ValueError('network="conv" needs images; give image_shape, or X as (n, h, w) or (n, h, w, c)')
         if self.network == "auto":
-            return min(self.input_shape_[:2]) >= _SMALLEST_FOR_CONVOLUTIONS
+            return images and min(self.input_shape_[:2]) >= _SMALLEST_FOR_CONVOLUTIONS
         return self.network == "conv"
 
     def _fit(self, X: Tensor) -> None:
         self._require_intensities(X)
         self._build()
-        X = self._prepared(X)
-        held_out = round(self.validation * len(X)) if self.patience is not None else 0
+        training, watched = self._split(X)
+        checkpoint = Checkpoint.of(self, training, watched)
+        if isinstance(self.network_.prepare, Standardise):
+            self.network_.prepare.fit(training)
+        training, watched = self.network_.prepare(training), self.network_.prepare(watched)
         optimizer = _OPTIMIZERS[self.optimizer](self.network_.parameters(), lr=self.lr)
         self.history_ = train(
             descend(optimizer, self._terms),
-            Batches((X[held_out:],), self.batch_size),
+            Batches((training,), self.batch_size),
             epochs=self.epochs,
             state={"network": self.network_, "optimizer": optimizer},
-            validate=(lambda: self._mean_bound(X[:held_out])) if held_out else None,
+            validate=(lambda: self._mean_bound(watched)) if len(watched) else None,
             patience=self.patience,
-            checkpoint=Checkpoint.of(self, X),
+            checkpoint=checkpoint,
             label="VAE",
         )
 
@@ -124,10 +129,13 @@ class VAEDetector(Detector):
         parts = [torch.stack(self.network_.bound(rows, self.network_.draw)).sum(0) for rows in X.split(1024)]
         return float(torch.cat(parts).mean())
 
-    def _prepared(self, X: Tensor) -> Tensor:
-        if isinstance(self.network_.prepare, Standardise):
-            self.network_.prepare.fit(X)
-        return self.network_.prepare(X)
+    def _split(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows to train on, and rows that ``patience`` looks at: drawn at random, for ``X`` may come sorted."""
+        if self.patience is None:
+            return X, X[:0]
+        count = min(max(1, round(self.validation * len(X))), len(X) - 1)
+        order = torch.randperm(len(X))
+        return X[order[count:]], X[order[:count]]
 
     def _require_intensities(self, X: Tensor) -> None:
         if self.noise == "bernoulli" and not (X.min() >= 0 and X.max() <= 1):

@@ -21,8 +21,9 @@ class Posterior(NamedTuple):
         return self.mean + (0.5 * self.log_var).exp() * noise
 
     def kl(self) -> Tensor:
-        r"""$\mathrm{KL}(q \| N(0, I)) = \tfrac12 \sum_j \mu_j^2 + e^{\ell_j} - \ell_j - 1$, in nats."""
-        return 0.5 * (self.mean.square() + self.log_var.exp() - self.log_var - 1).sum(1)
+        r"""$\mathrm{KL}(q \| N(0, I)) = \tfrac12 \sum_j (\mu_j^2 + e^{\ell_j} - 1 - \ell_j)$, in nats."""
+        # Near the prior all digits of exp would go in the subtraction of 1, and the rest could be below 0.
+        return 0.5 * (self.mean.square() + (self.log_var.expm1() - self.log_var)).sum(1)
 
 
 class VAE(nn.Module):

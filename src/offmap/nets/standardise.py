@@ -29,9 +29,10 @@ class Standardise(nn.Module):
         scale = precise.std(dim=0, correction=0)
         mean = precise.mean(dim=0)
         # Below the resolution of float32 at that mean, the spread is rounding and the feature is constant.
-        constant = scale <= 1e-6 * mean.abs() + 1e-30
+        resolution = torch.finfo(torch.float32).eps * mean.abs()
+        constant = scale <= resolution + 1e-30
         self.mean.copy_(mean)
-        self.scale.copy_(torch.where(constant, torch.ones_like(scale), scale))
+        self.scale.copy_(torch.where(constant, resolution.clamp(min=1), scale))
         return self
 
     def forward(self, X: Tensor) -> Tensor:

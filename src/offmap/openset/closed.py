@@ -1,13 +1,20 @@
 """The closed-set classifier that open-set methods start from."""
 
-from typing import Any
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.optim import AdamW
 
+from offmap.base import OpenSetClassifier
 from offmap.nets import Standardise, mlp
-from offmap.train import Batch, Batches, History, descend, train
+from offmap.parameters import Count, NonNegative, Positive, Share
+from offmap.train import Batch, Batches, descend, train
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+Objective = Callable[[Batch], dict[str, Tensor]]
 
 
 class ClosedSetNetwork(nn.Module):
@@ -16,39 +23,71 @@ class ClosedSetNetwork(nn.Module):
     Args:
         inputs: Width of a row.
         hidden: Widths of the hidden layers; the last is the feature layer. With none the classifier is linear.
-        classes: Number of known classes.
+        outputs: Number of logits.
         dropout: Share of the features dropped while training.
     """
 
-    def __init__(self, inputs: int, hidden: tuple[int, ...], classes: int, dropout: float) -> None:
+    def __init__(self, inputs: int, hidden: tuple[int, ...], outputs: int, dropout: float) -> None:
         super().__init__()
         self.standardise = Standardise(inputs)
         self.body = nn.Sequential(mlp([inputs, *hidden]), nn.ReLU()) if hidden else nn.Identity()
         self.dropout = nn.Dropout(dropout)
-        self.head = nn.Linear((inputs, *hidden)[-1], classes)
+        self.head = nn.Linear((inputs, *hidden)[-1], outputs)
 
     def features(self, X: Tensor) -> Tensor:
         """The last hidden layer; the standardised rows if there is none."""
         return self.body(self.standardise(X))
 
     def forward(self, X: Tensor) -> Tensor:
-        """One logit a known class."""
+        """The logits."""
         return self.head(self.dropout(self.features(X)))
 
 
-def fit_closed_set(network: ClosedSetNetwork, X: Tensor, y: Tensor, estimator: Any) -> History:
-    """Trains the network on the known classes with cross-entropy."""
-    network.standardise.fit(X)
-    optimizer = AdamW(network.parameters(), lr=estimator.lr, weight_decay=estimator.weight_decay)
+@dataclass(kw_only=True, eq=False, repr=False)
+class ClosedSetClassifier(OpenSetClassifier):
+    """What the methods share that train a classifier of the known classes and then look at what it does.
 
-    def terms(batch: Batch) -> dict[str, Tensor]:
-        rows, labels = batch
-        return {"cross_entropy": cross_entropy(network(rows), labels)}
+    Args:
+        hidden: Widths of the hidden layers; none makes the classifier linear.
+        dropout: Share of the features dropped while training.
+        epochs: Passes over the training rows.
+        batch_size: Rows a step.
+        lr: Step size of AdamW.
+        weight_decay: Its weight decay.
+    """
 
-    return train(
-        descend(optimizer, terms),
-        Batches((X, y), estimator.batch_size),
-        epochs=estimator.epochs,
-        state={"network": network, "optimizer": optimizer},
-        label="closed-set classifier",
-    )
+    hidden: tuple[int, ...] = (128,)
+    dropout: Share = 0.1
+    epochs: Count = 30
+    batch_size: Count = 128
+    lr: Positive = 3e-3
+    weight_decay: NonNegative = 1e-2
+
+    def _build(self) -> None:
+        self.network_ = self._closed_network(outputs=len(self.classes_))
+
+    def _closed_network(self, outputs: int) -> ClosedSetNetwork:
+        width = math.prod(self.input_shape_)
+        return ClosedSetNetwork(width, tuple(self.hidden), outputs, self.dropout).to(self.device)
+
+    def _fit_closed(self, X: Tensor, y: Tensor, loss: Loss = cross_entropy) -> None:
+        """Builds the network and trains it on the known classes; ``loss`` maps logits and codes to a number."""
+
+        def terms(batch: Batch) -> dict[str, Tensor]:
+            rows, codes = batch
+            return {"classification": loss(self.network_(rows), codes)}
+
+        self._fit_network(X, y, terms)
+
+    def _fit_network(self, X: Tensor, y: Tensor, terms: Objective) -> None:
+        """Builds the network and trains it on ``terms``, which maps batches of rows and codes to named numbers."""
+        self._build()
+        self.network_.standardise.fit(X)
+        optimizer = AdamW(self.network_.parameters(), lr=self.lr, weight_decay=self.weight_decay)
+        self.history_ = train(
+            descend(optimizer, terms),
+            Batches((X, y), self.batch_size),
+            epochs=self.epochs,
+            state={"network": self.network_, "optimizer": optimizer},
+            label="closed-set classifier",
+        )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from sklearn.metrics import roc_curve as roc_points
 
@@ -23,21 +24,25 @@ WIDE_RANGE = 50.0
 
 def roc_figure(section: Section, prefix: str) -> Markup:
     """Recall of novel rows against false alarms for every threshold, with the section's own marked."""
-    false_alarms, recall = roc_curve(section.normal_novelty, section.novel)
-    at_false_alarms, at_recall = operating_point(section)
-    figure, axes = blank_axes(
-        4.1, 3.4, x_label="false alarms: normal rows flagged (%)", y_label="novel rows flagged (%)"
-    )
-    axes.plot([0, 100], [0, 100], color=MUTED, linewidth=1, linestyle=STYLES["dotted"])
-    axes.plot(100 * false_alarms, 100 * recall, color=NORMAL, linewidth=2, clip_on=False)
-    axes.plot(100 * at_false_alarms, 100 * at_recall, "o", color=INK, markersize=7, clip_on=False, zorder=5)
-    axes.set(xlim=(0, 100), ylim=(0, 100), xticks=range(0, 101, 20), yticks=range(0, 101, 20), aspect="equal")
+    false_alarms, recall = operating_point(section)
     keys = [
         Key("all thresholds", NORMAL, "line"),
-        Key(f"this threshold: {percent(at_recall)} found, {percent(at_false_alarms)} false alarms", INK, "point"),
+        Key(f"this threshold: {percent(recall)} found, {percent(false_alarms)} false alarms", INK, "point"),
         Key("guessing", MUTED, "dotted"),
     ]
-    return figure_element(inline_svg(figure, prefix=prefix, description="ROC curve"), "ROC curve", keys)
+    return figure_element(inline_svg(draw_roc(section), prefix=prefix, description="ROC curve"), "ROC curve", keys)
+
+
+def draw_roc(section: Section) -> Figure:
+    """Draws the curve, the operating point, and the diagonal that guessing gives."""
+    labels = {"x_label": "false alarms: normal rows flagged (%)", "y_label": "novel rows flagged (%)"}
+    figure, axes = blank_axes(4.1, 3.4, **labels)
+    curve, point = np.array(roc_curve(section.normal_novelty, section.novel)), np.array(operating_point(section))
+    axes.plot([0, 100], [0, 100], color=MUTED, linewidth=1, linestyle=STYLES["dotted"])
+    axes.plot(*(100 * curve), color=NORMAL, linewidth=2, clip_on=False)
+    axes.plot(*(100 * point), "o", color=INK, markersize=7, clip_on=False, zorder=5)
+    axes.set(xlim=(0, 100), ylim=(0, 100), xticks=range(0, 101, 20), yticks=range(0, 101, 20), aspect="equal")
+    return figure
 
 
 def roc_curve(normal: FloatArray, novel: FloatArray) -> tuple[FloatArray, FloatArray]:

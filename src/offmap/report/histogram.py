@@ -15,7 +15,12 @@ TAIL = 0.005
 LIGHT_TAIL = 0.25
 """A tail that reaches no further beyond its quantile, in units of the range between the quantiles, is not cut."""
 STRETCHED = 20.0
-"""An axis this many times as wide as the central 90 % of the first group hides that group's shape."""
+"""An axis this many times as wide as the central half of the first group hides that group's shape."""
+FEW = 0.05
+"""Share of the first group that may be too small for a log scale."""
+RESOLUTION = 1e-12
+"""Differences this small beside the numbers themselves are rounding, not shape."""
+SMALLEST = float(np.finfo(np.float64).tiny)
 COLOURS = (NORMAL, NOVEL)
 
 
@@ -49,31 +54,44 @@ def view_of(groups: Sequence[FloatArray], threshold: float) -> View:
     """
     finite = [novelty[np.isfinite(novelty)] for novelty in groups if np.isfinite(novelty).any()]
     marks = [threshold] if np.isfinite(threshold) else []
-    if not finite:
-        return _spanning(marks or [0.0])
-    whole = _spanning([*marks, *(end for novelty in finite for end in (novelty.min(), novelty.max()))])
-    robust = _spanning([*marks, *(end for novelty in finite for end in np.quantile(novelty, [TAIL, 1 - TAIL]))])
-    reach = LIGHT_TAIL * (robust.high - robust.low)
-    low = whole.low if robust.low - whole.low <= reach else robust.low
-    high = whole.high if whole.high - robust.high <= reach else robust.high
-    return _unsqueezed(View(low, high), finite[0], marks)
+    view = _spanning([*marks, *(end for novelty in finite for end in _bulk(novelty))] or [0.0])
+    return _unsqueezed(view, finite, marks) if finite else view
 
 
-def _unsqueezed(view: View, reference: FloatArray, marks: Sequence[float]) -> View:
-    lower, upper = np.quantile(reference, [0.05, 0.95])
-    body = upper - lower
-    if body == 0 or view.high - view.low <= STRETCHED * body:
+def _bulk(novelty: FloatArray) -> tuple[float, float]:
+    """The ends of a group of scores, or its quantiles where a tail reaches far beyond them."""
+    low, high = np.quantile(novelty, [TAIL, 1 - TAIL])
+    reach = LIGHT_TAIL * (high - low)
+    least, greatest = novelty.min(), novelty.max()
+    return least if low - least <= reach else low, greatest if greatest - high <= reach else high
+
+
+def _unsqueezed(view: View, finite: Sequence[FloatArray], marks: Sequence[float]) -> View:
+    lower, first_quarter, last_quarter, upper = np.quantile(finite[0], [0.05, 0.25, 0.75, 0.95])
+    span = view.high - view.low
+    if span <= STRETCHED * (last_quarter - first_quarter) or upper - lower <= RESOLUTION * span:
         return view
-    if view.low > 0:
-        return View(view.low, view.high, log=True)
-    room = STRETCHED / 2 * body
-    return _spanning([max(view.low, lower - room), min(view.high, upper + room), *marks])
+    room = STRETCHED / 2 * (upper - lower)
+    cut = _spanning([max(view.low, lower - room), min(view.high, upper + room), *marks])
+    return _logarithmic(view, finite, marks) or cut
+
+
+def _logarithmic(view: View, finite: Sequence[FloatArray], marks: Sequence[float]) -> View | None:
+    """The axis on a log scale, if scores are not negative, few of the first group are zero, and it spans a decade."""
+    positive = np.concatenate(finite)
+    positive = positive[positive > 0]
+    if view.low < 0 or len(positive) == 0:
+        return None
+    low = min([view.low or float(np.quantile(positive, TAIL)), *marks])
+    spans_a_decade = low > 0 and view.high >= 10 * low
+    return View(low, view.high, log=True) if spans_a_decade and np.mean(finite[0] < low) <= FEW else None
 
 
 def _spanning(values: Sequence[float]) -> View:
-    """The axis from the least value to the greatest, with room around them if they are the same."""
+    """The axis from the least value to the greatest, with room around them if they are the same up to rounding."""
     low, high = float(min(values)), float(max(values))
-    pad = 0.5 * max(abs(low), 1.0) if low == high else 0.0
+    size = max(abs(low), abs(high))
+    pad = 0.5 * max(size, 1.0) if high - low <= RESOLUTION * size + SMALLEST else 0.0
     return View(low - pad, high + pad)
 
 
@@ -81,9 +99,8 @@ def histogram(section: Section, prefix: str) -> Markup:
     """The distribution of novelty in each group of rows, with the threshold marked."""
     groups = groups_of(section)
     view = view_of(list(groups.values()), section.threshold)
-    drawing = inline_svg(
-        _drawn(section, groups, view), prefix=prefix, description=f"Histogram of novelty of {' and '.join(groups)}"
-    )
+    figure = draw_histogram(section, groups, view)
+    drawing = inline_svg(figure, prefix=prefix, description=f"Histogram of novelty of {' and '.join(groups)}")
     keys = [
         Key(f"{name} ({len(novelty):,} rows)", colour)
         for (name, novelty), colour in zip(groups.items(), COLOURS, strict=False)
@@ -91,7 +108,8 @@ def histogram(section: Section, prefix: str) -> Markup:
     return figure_element(drawing, "Distribution of novelty", [*keys, _threshold_key(section)], _note(groups, view))
 
 
-def _drawn(section: Section, groups: Mapping[str, FloatArray], view: View) -> Figure:
+def draw_histogram(section: Section, groups: Mapping[str, FloatArray], view: View) -> Figure:
+    """Draws each group's share of rows per bar; rows beyond the axis are counted in the outermost bars."""
     width = 6.6 if section.truth_is_known else 10.4
     figure, axes = blank_axes(width, 3.4, x_label=_axis_label(view), y_label="share of the group's rows (%)")
     edges = view.edges(_bin_count(list(groups.values())))

@@ -108,7 +108,8 @@ class Showcase:
             if here:
                 answers = self._estimator.predict(_take(group.X, [place.row for place in here]))
                 labels |= dict(zip(here, answers, strict=True))
-        return [labels[place] for place in places]
+        unknown = getattr(self._estimator, "unknown_label_", None)
+        return ["unknown" if labels[place] == unknown else labels[place] for place in places]
 
     def _features(self) -> dict[str, Any]:
         names = self._feature_names

@@ -1,0 +1,47 @@
+"""The space that one-versus-rest heads live in: the rows themselves, or a layer that brings known classes together."""
+
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, normalize
+from torch.optim import AdamW
+
+from offmap.openset.negatives import class_means
+from offmap.train import Batch, Batches, History, descend, train
+
+# The usual temperature of a cosine classifier.
+_TEMPERATURE = 0.1
+
+
+class Adapter(nn.Module):
+    r"""A residual layer $z = (x + Ax) / \|x + Ax\|$, which starts as the identity.
+
+    A full hidden layer that is trained on the known classes maps unknown rows onto them; a short residual step keeps
+    what sets them apart.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.shift = nn.Linear(width, width, bias=False)
+        nn.init.zeros_(self.shift.weight)
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Rows of length 1."""
+        return normalize(X + self.shift(X), dim=1)
+
+
+def fit_adapter(adapter: Adapter, X: Tensor, y: Tensor, *, epochs: int, batch_size: int) -> History:
+    """Trains the adapter with a cosine classifier of the known classes, whose prototypes start at the class means."""
+    prototypes = nn.Parameter(class_means(X, y, int(y.max()) + 1))
+    optimizer = AdamW([*adapter.parameters(), prototypes], lr=1e-3, weight_decay=0.1)
+
+    def terms(batch: Batch) -> dict[str, Tensor]:
+        rows, codes = batch
+        cosines = adapter(rows) @ normalize(prototypes, dim=1).T
+        return {"adapter": cross_entropy(cosines / _TEMPERATURE, codes)}
+
+    return train(
+        descend(optimizer, terms),
+        Batches((X, y), batch_size),
+        epochs=epochs,
+        state={"adapter": adapter, "optimizer": optimizer},
+        label="space",
+    )

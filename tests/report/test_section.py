@@ -1,0 +1,140 @@
+"""Sections: the numbers are right, and the rows shown are the ones to look at."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from offmap import metrics
+from offmap.calibration import p_values
+from offmap.report import Sample, Section, SummaryTable, section_from
+from offmap.report.cards import cards
+from offmap.report.measures import FALSE_ALARMS, FLAGGED, FPR95, PROMISED, RECALL
+from tests.report.parts import Classifier, Distance, examples, page, section
+
+
+def test_numbers_agree_with_metrics(digits: Section) -> None:
+    normal, novel = digits.normal_novelty, digits.novel
+    expected = {
+        "AUROC": metrics.auroc(normal, novel),
+        FPR95: metrics.fpr95(normal, novel, positive="novel"),
+        "FPR95, normal positive": metrics.fpr95(normal, novel, positive="normal"),
+        "AUPR, novel positive": metrics.aupr_out(normal, novel),
+        "AUPR, normal positive": metrics.aupr_in(normal, novel),
+        PROMISED: 0.05,
+        FALSE_ALARMS: np.mean(normal > digits.threshold),
+        RECALL: np.mean(novel > digits.threshold),
+    }
+    seen = page(digits)
+    assert dict(digits.metrics) == pytest.approx(expected)
+    assert seen.row("threshold")[1] == f"{digits.threshold:.4g}"
+    for name, value in expected.items():
+        assert seen.row(name)[1] == f"{value:.4f}"
+
+
+def test_cards_hold_the_headline_against_the_promise(digits: Section) -> None:
+    text = page(digits).text
+    assert f"{digits.metrics['AUROC']:.3f}" in text
+    assert f"{100 * digits.metrics[RECALL]:.1f}%" in text
+    noisy = section(normal_novelty=np.linspace(0, 1, 1000), threshold=0.8)
+    broken = replace(noisy, metrics={FALSE_ALARMS: 0.2})
+    kept = replace(noisy, threshold=0.96, metrics={FALSE_ALARMS: 0.04})
+    chance = replace(noisy, threshold=0.945, metrics={FALSE_ALARMS: 0.055})
+    assert "above the promised 5.0%" in cards(broken)
+    assert "within the promised 5.0%" in cards(kept)
+    assert "consistent with the promised 5.0%" in cards(chance)
+
+
+def test_rows_are_scored_once_and_described(plain: Section) -> None:
+    rng = np.random.default_rng(0)
+    detector = Distance().fit(rng.normal(size=(100, 2)))
+    made = section_from(detector, Sample(rng.normal(size=(50, 2))), Sample(rng.normal(size=(7, 2))))
+    assert detector.calls == [50, 7]
+    assert made.description == "Distance to the mean of the normal rows."
+    assert (made.name, made.threshold, made.alpha) == ("Distance", detector.threshold_, 0.05)
+    assert made.parameters == {"alpha": 0.05, "image_shape": None}
+    assert dict(made.history) == detector.history_
+
+
+def test_examples_are_the_most_novel_rows_and_the_worst_mistakes(plain: Section) -> None:
+    most_novel, false_alarms, missed = plain.examples
+    pooled = np.concatenate([plain.normal_novelty, plain.novel])
+    flagged_normal = plain.normal_novelty[plain.normal_novelty > plain.threshold]
+    passed_novel = plain.novel[plain.novel <= plain.threshold]
+    assert most_novel.novelty.tolist() == sorted(pooled, reverse=True)[:4]
+    assert false_alarms.novelty.tolist() == sorted(flagged_normal, reverse=True)[:4]
+    assert missed.novelty.tolist() == sorted(passed_novel)[:4]
+    assert set(false_alarms.truth or []) == {"normal"}
+    assert set(missed.truth or []) == {"novel"}
+    kind, row = str(most_novel.index[0]).split()
+    assert (kind, plain.novel[int(row)]) == ("novel", most_novel.novelty[0])
+
+
+def test_examples_have_conformal_p_values(plain: Section) -> None:
+    assert plain.calibration_novelty is not None
+    for shown in plain.examples:
+        assert shown.p_value is not None
+        assert shown.p_value.tolist() == p_values(plain.calibration_novelty, shown.novelty).tolist()
+    assert f"{plain.examples[0].p_value[0]:.2g}" in page(plain).text  # type: ignore[index]
+
+
+def test_classifier_shows_what_it_called_each_row() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(30, 2)), columns=["width", "height"], index=range(100, 130))
+    classifier = Classifier().fit(rng.normal(size=(100, 2)))
+    labels = pd.Series(["left"] * 30, index=frame.index)
+    made = section_from(classifier, Sample(frame, labels=labels), Sample(frame + 9), shown=60)
+    shown, asked = made.examples[0], page(made)
+    assert shown.truth == ["novel"] * 30 + ["left"] * 30
+    assert shown.predicted is not None
+    assert shown.predicted[:30] == ["unknown"] * 30
+    assert "left" in shown.predicted
+    assert "right" in shown.predicted
+    assert shown.feature_names == ["width", "height"]
+    assert "predicted" in asked.row("row")
+
+
+def test_own_rule_promises_nothing() -> None:
+    class Own(Distance):
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            return {"alpha": 0.05, "rule": "own"}
+
+    rng = np.random.default_rng(0)
+    made = section_from(Own().fit(rng.normal(size=(50, 2))), Sample(rng.normal(size=(9, 2))), Sample(np.ones((2, 2))))
+    assert made.alpha is None
+    assert PROMISED not in made.metrics
+    assert "no rate was promised" in page(made).text
+
+
+@pytest.mark.parametrize("novel", [None, Sample(np.empty((0, 3)))])
+def test_unlabelled_rows_have_flags_but_no_accuracy(novel: Sample | None) -> None:
+    rng = np.random.default_rng(0)
+    detector = Distance().fit(rng.normal(size=(200, 3)))
+    made = section_from(detector, Sample(rng.normal(size=(60, 3))), novel)
+    seen = page(made)
+    flagged = int((made.normal_novelty > made.threshold).sum())
+    assert made.metrics == {FLAGGED: flagged / 60, PROMISED: 0.05}
+    assert made.examples[0].truth is None
+    assert "ROC curve" not in seen.text
+    assert "held-out normal (100 rows)" in seen.text
+    assert seen.text.count("Most novel rows") == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: section(normal_novelty=np.array([1.0, np.nan])), "normal_novelty must not hold NaN, got 1"),
+        (lambda: section(normal_novelty=np.empty(0)), "normal_novelty must hold at least one row"),
+        (lambda: section(novel_novelty=np.ones((2, 2))), r"novel_novelty must be one-dimensional, got shape \(2, 2\)"),
+        (lambda: examples(p_value=np.ones(3)), r"p_value must have one entry per row \(2\), got 3"),
+        (lambda: examples(rows=np.ones(2)), r"rows must be images .* got an array of \(2,\)"),
+        (lambda: examples(rows=np.ones((2, 3)), feature_names=["a"]), r"feature_names must have one .* \(3\), got 1"),
+        (lambda: Sample(np.ones((3, 1)), labels=[1]), r"labels must have one entry per row of X \(3\), got 1"),
+        (lambda: SummaryTable(title="t", columns=["a"], rows={"m": []}), r"rows\['m'\] must have one value per column"),
+    ],
+)
+def test_bad_input_is_named(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,172 @@
+"""The door: what passes, what is refused, and how much memory it takes."""
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
+from torch import Tensor
+
+from offmap.arrays import as_images, check_rows, chunk_size, in_chunks, to_tensor
+
+
+class Door(BaseEstimator):
+    """An estimator with nothing behind the door."""
+
+
+def entered(X: Any, then: Any = None, image_shape: tuple[int, ...] | None = None) -> Any:
+    """The rows that pass the door, first in ``fit`` and ``then`` in use."""
+    door = Door()
+    rows = check_rows(door, X, reset=True, image_shape=image_shape)
+    return rows if then is None else check_rows(door, then, reset=False, image_shape=image_shape)
+
+
+IMAGES = np.random.default_rng(0).integers(256, size=(5, 4, 3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("X", "image_shape", "shape"),
+    [
+        (np.zeros((5, 3)), None, (5, 3)),
+        ([[1, 2], [3, 4]], None, (2, 2)),
+        (np.zeros((5, 4, 3)), None, (5, 4, 3, 1)),
+        (np.zeros((5, 4, 3, 2)), None, (5, 4, 3, 2)),
+        (np.zeros((5, 12)), (4, 3), (5, 4, 3, 1)),
+        (np.zeros((5, 12)), (2, 2, 3), (5, 2, 2, 3)),
+        (np.zeros((5, 4, 3)), (4, 3), (5, 4, 3, 1)),
+    ],
+)
+def test_rows_get_their_shape_without_a_copy(X: Any, image_shape: Any, shape: tuple[int, ...]) -> None:
+    rows = entered(X, image_shape=image_shape)
+    assert rows.shape == shape
+    assert not isinstance(X, np.ndarray) or np.shares_memory(rows, X)
+    assert entered(X, then=X, image_shape=image_shape).shape == shape
+
+
+def test_the_shape_of_a_row_is_remembered() -> None:
+    door = Door()
+    check_rows(door, IMAGES, reset=True)
+    assert door.input_shape_ == (4, 3, 1)
+    check_rows(door, np.zeros((2, 7)), reset=True)
+    assert (door.input_shape_, door.n_features_in_) == ((7,), 7)
+
+
+@pytest.mark.parametrize(
+    ("X", "image_shape", "message"),
+    [
+        ([["a", "b"]], None, "dtype='numeric' is not compatible|could not convert string to float"),
+        (np.zeros(3), None, "Expected 2D array"),
+        (np.zeros((0, 3)), None, "0 sample"),
+        (np.zeros((3, 0)), None, "0 feature"),
+        (np.zeros((3, 0, 4)), None, r"X holds images without pixels; got shape \(3, 0, 4\)"),
+        (np.zeros((3, 0, 4), np.uint8), None, "X holds images without pixels"),
+        (np.full((2, 2), np.nan), None, "X contains NaN"),
+        (np.full((2, 2, 2), np.inf), None, "X contains infinity"),
+        (
+            np.zeros((2, 2, 2, 2, 2)),
+            None,
+            r"\(n, d\) features or \(n, h, w\) or .* images; got shape \(2, 2, 2, 2, 2\)",
+        ),
+        (np.zeros((5, 12)), (4, 4), r"image_shape \(4, 4\) does not hold the 12 columns of X"),
+        (np.zeros((5, 12)), (12,), r"images; got shape \(5, 12\)"),
+        (np.full((2, 2, 2), 1.5), None, r"expected uint8 or floats in \[0, 1\], got float64 from 1.5 to 1.5"),
+        (np.full((2, 2, 2), -0.5), None, r"expected uint8 or floats in \[0, 1\], got float64 from -0.5 to -0.5"),
+        (np.full((5, 4), 7.0), (2, 2), r"expected uint8 or floats in \[0, 1\], got float64 from 7 to 7"),
+        (IMAGES.astype(int), None, r"expected uint8 or floats in \[0, 1\], got int64"),
+    ],
+)
+def test_what_cannot_pass_is_named(X: Any, image_shape: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        entered(X, image_shape=image_shape)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "then", "message"),
+    [
+        (np.zeros((5, 3)), np.zeros((5, 4)), "X has 4 features, but Door is expecting 3"),
+        (np.zeros((5, 4, 3)), np.zeros((5, 3, 4)), r"rows of shape \(3, 4, 1\); the model was fitted on \(4, 3, 1\)"),
+        (
+            np.zeros((5, 4, 3)),
+            np.zeros((5, 4, 3, 2)),
+            r"rows of shape \(4, 3, 2\); the model was fitted on \(4, 3, 1\)",
+        ),
+        (np.zeros((5, 4, 3)), np.zeros((5, 12)), r"rows of shape \(12,\); the model was fitted on \(4, 3, 1\)"),
+        (np.zeros((5, 4)), np.zeros((5, 4, 1)), r"rows of shape \(4, 1, 1\); the model was fitted on \(4,\)"),
+    ],
+)
+def test_rows_of_another_shape_are_refused_after_fit(fitted: Any, then: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        entered(fitted, then=then)
+
+
+def test_images_become_tensors_in_0_to_1_with_channels_second() -> None:
+    images = np.random.default_rng(0).integers(256, size=(5, 4, 3, 2), dtype=np.uint8)
+    tensor = to_tensor(images, "cpu")
+    assert tensor.dtype == torch.float32
+    assert tensor.is_contiguous(memory_format=torch.channels_last)
+    np.testing.assert_allclose(tensor.numpy(), np.moveaxis(images, 3, 1) / 255, rtol=1e-6)
+    floats = as_images(images / 255, None)
+    torch.testing.assert_close(to_tensor(floats, "cpu"), tensor)
+
+
+def test_features_of_uint8_are_not_intensities() -> None:
+    rows = np.array([[0, 255], [3, 4]], dtype=np.uint8)
+    assert to_tensor(rows, "cpu").tolist() == rows.tolist()
+
+
+def test_features_too_large_for_float32_become_infinite_without_a_warning() -> None:
+    assert to_tensor(np.array([[1e300, -1e300, 1.0]]), "cpu").tolist() == [[np.inf, -np.inf, 1.0]]
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 300), min_size=1, max_size=3))
+def test_chunks_are_powers_of_two_that_shrink_with_the_width_of_a_row(shape: list[int]) -> None:
+    size = chunk_size(tuple(shape))
+    assert size in (64, 128, 256, 512, 1024)
+    assert size in (64, 1024) or size * np.prod(shape) <= 2**16 < 2 * size * np.prod(shape)
+    assert size <= chunk_size((1, *shape[1:]))
+    assert chunk_size((20,)) == 1024
+    assert chunk_size((224, 224, 3)) == 64
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 200])
+def test_chunks_are_all_of_one_size_and_join_to_the_whole(n: int) -> None:
+    rows = np.arange(n * 1100, dtype=np.float64).reshape(n, 1100)
+    sizes: list[int] = []
+
+    def apply(X: Tensor) -> tuple[Tensor, Tensor]:
+        sizes.append(len(X))
+        return X[:, 0], X[:, :2] * 2
+
+    first, doubled = in_chunks(apply, rows, "cpu")
+    assert set(sizes) == {64}
+    np.testing.assert_array_equal(first, rows[:, 0].astype(np.float32))
+    np.testing.assert_array_equal(doubled, 2 * rows[:, :2].astype(np.float32))
+
+
+MILLION_ROWS = """
+import resource, sys
+import numpy as np
+import torch
+from offmap.density import VAEDetector
+
+torch.set_num_threads(1)
+X = np.random.default_rng(0).normal(size=(1_000_000, 20))
+detector = VAEDetector(epochs=1, random_state=0).fit(X[:500])
+detector.novelty(X[:2000])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert len(detector.novelty(X)) == len(X)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux only")
+def test_a_million_rows_are_scored_in_little_memory_beside_them() -> None:
+    """All at once, the first hidden layer alone would take 1 GB."""
+    ended = subprocess.run([sys.executable, "-c", MILLION_ROWS], check=True, capture_output=True, text=True)
+    assert int(ended.stdout) * 1024 < 200e6

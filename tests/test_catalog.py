@@ -1,0 +1,91 @@
+"""The families' ``__all__`` is the registry: what it holds is found, and nothing else."""
+
+import dataclasses
+import importlib
+import pkgutil
+import re
+
+import pytest
+
+import offmap
+from offmap.base import Detector, OpenSetClassifier
+from offmap.catalog import FAMILIES, method, methods, public_class, public_path
+
+
+def test_every_public_estimator_is_a_method_under_a_name_of_its_own() -> None:
+    found = methods()
+    names = [each.name for each in found]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z0-9]+", name) for name in names)
+    for family in FAMILIES:
+        module = importlib.import_module(f"offmap.{family}")
+        estimators = [
+            name for name in module.__all__ if issubclass(getattr(module, name), (Detector, OpenSetClassifier))
+        ]
+        assert [each.cls.__name__ for each in found if each.family == family] == estimators
+        assert estimators
+
+
+def test_every_package_with_estimators_is_a_family() -> None:
+    packages = [module.name for module in pkgutil.iter_modules(offmap.__path__) if module.ispkg]
+    holding = [
+        name
+        for name in packages
+        if any(each.endswith(("Detector", "Classifier")) for each in importlib.import_module(f"offmap.{name}").__all__)
+    ]
+    assert sorted(holding) == sorted(FAMILIES)
+
+
+@pytest.mark.parametrize("each", methods(), ids=lambda each: each.name)
+def test_every_method_and_parameter_is_explained(each: offmap.catalog.Method) -> None:
+    assert each.summary.endswith(".")
+    parameters = each.parameters()
+    assert sorted(parameter["parameter"] for parameter in parameters) == sorted(
+        field.name for field in dataclasses.fields(each.cls)
+    )
+    for parameter in parameters:
+        assert parameter["meaning"], f"{parameter['parameter']} of {each.cls.__name__} has no line in Args"
+        assert parameter["default"] == repr(each.cls().get_params()[parameter["parameter"]])
+
+
+def test_the_parameters_of_a_method_come_before_the_shared_ones() -> None:
+    names = [parameter["parameter"] for parameter in method("vae").parameters()]
+    assert names[0] == "noise"
+    assert names[-4:] == ["alpha", "calibration", "random_state", "device"]
+    meanings = {parameter["parameter"]: parameter["meaning"] for parameter in method("vae").parameters()}
+    assert meanings["alpha"] == "False-alarm rate that the threshold is set for."
+    assert meanings["batch_size"] == "Rows a step."
+    assert "Reference" not in " ".join(meanings.values())
+
+
+def test_a_meaning_that_a_class_gives_anew_is_taken_from_it() -> None:
+    meanings = {parameter["parameter"]: parameter["meaning"] for parameter in method("msp").parameters()}
+    assert "it may be 0" in meanings["calibration"]
+    assert meanings["unknown_label"].endswith('or "unknown" among string labels.')
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("vea", "there is no method 'vea'; did you mean 'vae'?"),
+        ("zzzzzz", "there is no method 'zzzzzz'; known methods: .*vae"),
+        ("", "there is no method ''; known methods: "),
+    ],
+)
+def test_a_misspelt_method_gets_a_hint(name: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        method(name)
+
+
+@pytest.mark.parametrize("each", methods(), ids=lambda each: each.name)
+def test_paths_lead_back_to_their_class(each: offmap.catalog.Method) -> None:
+    assert public_path(each.cls) == f"offmap.{each.family}.{each.cls.__name__}"
+    assert public_class(public_path(each.cls)) is each.cls
+
+
+@pytest.mark.parametrize(
+    "path", ["", "offmap", "offmap.density", "offmap.density.", "offmap.density.VAE", "offmap.density.vae.VAE",
+             "offmap.base.Detector", "other.density.VAEDetector", "offmap.density.VAEDetector.fit", "os.system"]
+)  # fmt: skip
+def test_nothing_else_is_ever_looked_up(path: str) -> None:
+    assert public_class(path) is None

@@ -1,0 +1,404 @@
+"""The command line: data on standard output, messages on standard error, one line for a user's mistake."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import save_file
+
+import offmap
+from offmap import bench, catalog, cli, terminal
+from offmap.bench import Figure, Table
+from offmap.data import load, read
+from offmap.workflow import configure, fit_model
+
+ROOT = Path(__file__).parents[1]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md")))
+
+
+class Result(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        def refuse(word: str) -> Any:
+            raise ValueError(f"{word} is not JSON")
+
+        return json.loads(self.out, parse_constant=refuse)
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: object) -> Result:
+        monkeypatch.setattr(sys, "argv", ["offmap", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        return Result(int(stop.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of tables and models; the guide's examples use the same names."""
+    folder = tmp_path_factory.mktemp("home")
+    cells = load("breast-cancer")
+    frame = pd.DataFrame(cells.X[:, :4], columns=list("abcd"))
+    known = frame.assign(kind=np.array(["malignant", "benign"])[np.asarray(cells.y)])
+    known[:469].to_csv(folder / "train.csv", index=False)
+    known[469:].to_csv(folder / "normal.csv", index=False)
+    (frame[:60] * 10).assign(kind="strange").to_csv(folder / "novel.csv", index=False)
+    known.assign(note="some words").to_csv(folder / "notes.csv", index=False)
+    np.save(folder / "unlabelled.npy", cells.X[:, :4])
+    for method in ("vae", "msp"):
+        model = fit_model(configure(method, ["epochs=5"]), read(folder / "train.csv", label="kind"))
+        model.save(folder / f"{method}.safetensors")
+    save_file({"weight": np.zeros(3)}, folder / "foreign.safetensors")
+    whole = (folder / "vae.safetensors").read_bytes()
+    (folder / "cut.safetensors").write_bytes(whole[: len(whole) // 2])
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _at_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("OFFMAP_DATA", "no-such-folder")
+
+
+def test_version_and_help(run: Run) -> None:
+    assert re.fullmatch(r"offmap \d+\.\d+\.\d+\n", run("--version").out)
+    shown = run("--help")
+    assert shown.code == 0
+    assert all(name in shown.out for name in ("methods", "datasets", "fit", "score", "evaluate", "demo", "bench"))
+    assert run("-h").out == shown.out
+
+
+def test_help_loads_none_of_the_heavy_libraries() -> None:
+    code = (
+        "import sys, offmap.cli as cli; sys.argv = ['offmap', '--help']\n"
+        "try: cli.main()\n"
+        "except SystemExit: print(sorted({'numpy', 'pandas', 'sklearn', 'torch'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_methods_are_listed_and_described(run: Run) -> None:
+    listed = run("methods", "--json").data
+    assert [line["method"] for line in listed] == [method.name for method in catalog.methods()]
+    parameters = {line["parameter"]: line for line in run("methods", "vae", "--json").data}
+    assert parameters["alpha"]["default"] == "0.05"
+    assert all(line["meaning"] for line in parameters.values())
+    assert "Latent dimensions." in run("methods", "vae").out
+
+
+def test_data_sets_are_listed_and_described(run: Run) -> None:
+    listed = {line["name"]: line for line in run("datasets", "--json").data}
+    assert listed["digits"]["rows"] == {"all": 1797}
+    assert listed["digits"]["found"]
+    assert not listed["svhn"]["found"]
+    assert run("datasets", "digits", "--json").data == listed["digits"]
+    assert "bundled with scikit-learn" in run("datasets", "digits").out
+    assert "did you mean 'digits'?" in run("datasets", "digit").err
+
+
+def test_a_fitted_model_is_saved_and_summed_up(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "model.safetensors"
+    done = run("fit", "msp", "train.csv", "--label", "kind", "--set", "epochs=3", "--out", out, "--json")
+    model = offmap.load(out)
+    assert model.epochs == 3
+    assert done.data["threshold"] == model.threshold_
+    assert done.data["classes"] == 2
+    assert done.data["calibration rows"] == len(model.calibration_novelty_)
+    assert done.data["last epoch"] == {term: values[-1] for term, values in model.history_.items()}
+    assert done.err == f"wrote {out}\n"
+
+
+def test_the_seed_decides(run: Run, tmp_path: Path) -> None:
+    def threshold(seed: int) -> float:
+        arguments = ("--set", "epochs=1", "--seed", seed, "--out", tmp_path / "model", "--json", "--quiet")
+        return float(run("fit", "vae", "unlabelled.npy", *arguments).data["threshold"])
+
+    assert threshold(1) == threshold(1) != threshold(2)
+
+
+def test_scores_are_those_of_the_library(run: Run) -> None:
+    printed = pd.read_csv(io.StringIO(run("score", "msp.safetensors", "novel.csv", "--label", "kind").out))
+    model, X = offmap.load("msp.safetensors"), read("novel.csv", label="kind").X
+    assert printed["novelty"].tolist() == model.novelty(X).tolist()
+    assert printed["p_value"].tolist() == model.p_value(X).tolist()
+    assert printed["prediction"].tolist() == model.predict(X).tolist()
+    assert printed["closest_class"].tolist() == model.predict_closed(X).tolist()
+    assert printed["novel"].tolist() == (model.novelty(X) > model.threshold_).tolist()
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
+def test_scores_go_to_a_file_or_as_json_to_standard_output(run: Run, tmp_path: Path, name: str) -> None:
+    score = ("score", "vae.safetensors", "novel.csv", "--label", "kind")
+    printed = pd.DataFrame(run(*score, "--json").data)
+    done = run(*score, "--out", tmp_path / name)
+    written = pd.read_csv(tmp_path / name) if name.endswith("csv") else pd.read_parquet(tmp_path / name)
+    assert done == (0, "", f"wrote 60 rows to {tmp_path / name}, {written['novel'].sum()} of them novel\n")
+    pd.testing.assert_frame_equal(written, printed, check_exact=True)
+    summary = run(*score, "--out", tmp_path / name, "--json").data
+    assert summary == {"out": str(tmp_path / name), "rows": 60, "novel": int(written["novel"].sum())}
+
+
+def test_evaluation_measures_and_reports(run: Run, tmp_path: Path) -> None:
+    pair = ("--normal", "normal.csv", "--novel", "novel.csv", "--label", "kind")
+    done = run("evaluate", "msp.safetensors", *pair, "--report", tmp_path / "report.html", "--json")
+    model, normal = offmap.load("msp.safetensors"), read("normal.csv", label="kind")
+    assert done.data["known accuracy"] == np.mean(model.predict_closed(normal.X) == normal.y)
+    assert done.data["false-alarm rate, measured"] == np.mean(model.novelty(normal.X) > model.threshold_)
+    assert done.err == f"wrote {tmp_path / 'report.html'}\n"
+    assert "<h1>msp: normal.csv against novel.csv</h1>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "AUROC" in run("evaluate", "vae.safetensors", *pair).out
+
+
+def test_json_has_null_for_what_is_not_finite(run: Run, tmp_path: Path) -> None:
+    np.save(tmp_path / "huge.npy", np.full((2, 4), 1e300))
+    rows = run("score", "vae.safetensors", tmp_path / "huge.npy", "--json").data
+    assert [row["novelty"] for row in rows] == [None, None]
+    assert all(row["novel"] for row in rows)
+    assert json.loads(terminal.to_json({"a": [np.float32("nan"), -np.inf, 1.5], "b": np.int64(3)})) == {
+        "a": [None, None, 1.5],
+        "b": 3,
+    }
+
+
+def test_quiet_leaves_nothing_on_standard_error(run: Run, tmp_path: Path) -> None:
+    few = ("--set", "calibration=0.01", "--set", "epochs=1", "--out", tmp_path / "model.safetensors")
+    assert run("fit", "vae", "unlabelled.npy", *few, "--quiet").err == ""
+    assert run("score", "vae.safetensors", "unlabelled.npy", "--out", tmp_path / "s.csv", "-q").err == ""
+    pair = ("--normal", "unlabelled.npy", "--novel", "unlabelled.npy", "--report", tmp_path / "r.html")
+    assert run("evaluate", "vae.safetensors", *pair, "--quiet").err == ""
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_is_one_line(run: Run, tmp_path: Path) -> None:
+    few = ("--set", "calibration=0.01", "--set", "epochs=1", "--out", tmp_path / "model.safetensors")
+    warning, wrote = run("fit", "vae", "unlabelled.npy", *few).err.splitlines()
+    assert warning == "warning: 6 calibration rows cannot promise a false-alarm rate of 0.05; the rate is up to 0.14"
+    assert wrote.startswith("wrote")
+
+
+FIT = ("fit", "msp", "train.csv", "--label", "kind", "--out", "x.safetensors")
+VAE = ("fit", "vae", "unlabelled.npy", "--out", "x.safetensors")
+MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
+    "unknown method": (("fit", "vea", "train.csv", "--out", "x"), "there is no method 'vea'; did you mean 'vae'?"),
+    "method to describe": (("methods", "mps"), "did you mean 'msp'?"),
+    "unknown parameter": (
+        (*FIT, "--set", "epoch=3"),
+        "MSPClassifier has no parameter 'epoch'; it has alpha, batch_size",
+    ),
+    "not a setting": ((*FIT, "--set", "epochs"), "a setting is name=value; got 'epochs'"),
+    "value out of range": ((*FIT, "--set", "epochs=0"), "epochs must be an integer at least 1; got '0'"),
+    "value of another type": ((*FIT, "--set", "lr=fast"), "lr must be a number above 0; got 'fast'"),
+    "seed as a setting": ((*FIT, "--set", "random_state=3"), "give it as --seed"),
+    "device": ((*VAE, "--set", "device=abacus"), "device must be one that torch can use here; got 'abacus'"),
+    "no such file": (("fit", "vae", "gone.csv", "--out", "x"), "'gone.csv' is neither a file or folder nor a data set"),
+    "data set not here": (("fit", "vae", "svhn", "--out", "x"), "put the file into the folder that OFFMAP_DATA names"),
+    "no such column": (
+        ("fit", "msp", "train.csv", "--label", "sort", "--out", "x"),
+        "it has 'a', 'b', 'c', 'd', 'kind'",
+    ),
+    "no labels": (
+        ("fit", "msp", "unlabelled.npy", "--out", "x"),
+        "unlabelled.npy has no labels; a table needs --label",
+    ),
+    "words among numbers": (("fit", "vae", "notes.csv", "--label", "kind", "--out", "x"), "column 'note' of notes.csv"),
+    "texts": (
+        ("fit", "vae", "notes.csv", "--text", "note", "--out", "x"),
+        "notes.csv holds texts, and methods take features or images",
+    ),
+    "no such model": (("score", "gone.safetensors", "novel.csv"), "there is no file gone.safetensors"),
+    "cut model": (("score", "cut.safetensors", "novel.csv"), "cut.safetensors is not a whole safetensors file"),
+    "foreign model": (("score", "foreign.safetensors", "novel.csv"), "not one that Offmap wrote"),
+    "model that is a table": (("score", "train.csv", "novel.csv"), "train.csv is not a whole safetensors file"),
+    "wrong width": (("score", "vae.safetensors", "wine"), "X has 13 features, but VAEDetector is expecting 4"),
+    "wrong label": (
+        ("evaluate", "msp.safetensors", "--normal", "novel.csv", "--novel", "novel.csv", "--label", "kind"),
+        "the normal rows of novel.csv have the label 'strange', which was never taught",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_is_one_line_and_exit_code_2(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    done = run(*arguments)
+    assert (done.code, done.out) == (cli.EXIT_BAD_INPUT, "")
+    assert done.err.startswith("offmap: ")
+    assert done.err.count("\n") == 1
+    assert message in done.err
+    assert not Path("x").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fit", "vae", "gone.csv", "--out", "no/model"), "the folder no does not exist"),
+        (("fit", "vae", "gone.csv", "--out", "."), "it is a folder"),
+        (("score", "gone", "gone.csv", "--out", "no/s.csv"), "the folder no does not exist"),
+        (("score", "gone", "gone.csv", "--out", "s.xlsx"), "must end in .parquet or .csv; got s.xlsx"),
+        (("evaluate", "gone", "--normal", "gone", "--novel", "gone", "--report", "r.pdf"), "must end in .html or .htm"),
+        (("demo", "--out", "train.csv"), "train.csv"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_the_work(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    done = run(*arguments)
+    assert done.code == cli.EXIT_BAD_INPUT
+    assert message in done.err
+    assert "gone" not in done.err
+
+
+@pytest.mark.parametrize("arguments", [("fit",), ("fly",), ("methods", "--jsn"), ("demo", "--seed", "-1")])
+def test_wrong_usage_is_exit_code_2(run: Run, arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert (done.code, done.out) == (cli.EXIT_BAD_INPUT, "")
+    assert "Usage: offmap" in done.err
+
+
+def test_work_that_fails_is_exit_code_1(run: Run) -> None:
+    done = run(*VAE, "--set", "lr=1e30", "--set", "epochs=3")
+    assert (done.code, done.out) == (cli.EXIT_FAILED, "")
+    assert re.fullmatch(r"offmap: the term '\w+' became .* in epoch \d+; .*\n", done.err)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (KeyboardInterrupt(), cli.EXIT_INTERRUPTED, "offmap: interrupted\n"),
+        (OSError(28, "No space left on device"), cli.EXIT_FAILED, "offmap: [Errno 28] No space left on device\n"),
+        (MemoryError(), cli.EXIT_FAILED, "offmap: MemoryError\n"),
+        (ImportError("no module\nnamed x"), cli.EXIT_BAD_INPUT, "offmap: no module named x\n"),
+    ],
+)
+def test_each_kind_of_error_has_its_exit_code(
+    run: Run, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, line: str
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(catalog, "methods", fail)
+    assert run("methods") == (code, "", line)
+
+
+def test_debugging_and_bugs_show_the_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OFFMAP_DEBUG", "1")
+    monkeypatch.setattr(sys, "argv", ["offmap", "methods", "vea"])
+    with pytest.raises(ValueError, match="did you mean"):
+        cli.main()
+    monkeypatch.delenv("OFFMAP_DEBUG")
+    monkeypatch.setattr(catalog, "method", lambda name: {}[name])
+    with pytest.raises(KeyError):
+        cli.main()
+
+
+@pytest.mark.parametrize("command", ["--version", "datasets"])
+def test_a_reader_that_leaves_early_is_no_error(command: str) -> None:
+    code = [sys.executable, "-c", "from offmap.cli import main; main()", command]
+    with subprocess.Popen(code, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("form", ["--quiet", "--json"])
+def test_scores_stop_when_their_reader_leaves(run: Run, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", buffering=1) as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert run("score", "vae.safetensors", "unlabelled.npy", form) == (0, "", "")
+
+
+@pytest.fixture
+def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Two tables of one group and a figure, and the calls they got."""
+    calls: list[str] = []
+
+    def measure(method: int, column: str, seed: int) -> dict[str, float]:
+        calls.append(column)
+        return {"square": method**2 if method < 9 else np.nan}
+
+    def table(name: str, source: str) -> Table:
+        shape: dict[str, Any] = {"columns": (name,), "metrics": ("square",), "measure": measure}
+        seeds: dict[str, Any] = {"seeds": {"cpu": [0]}, "profiles": {"cpu": {}}}
+        return Table(name=name, source=source, rows={"two": 2, "nine": 9}, **shape, **seeds)
+
+    figure = Figure(name="dots", source="Paper, Figure 1", draw=lambda path, profile: path.touch())
+    known = {
+        "powers-small": table("powers-small", "Paper, one"),
+        "powers-large": table("powers-large", "Paper, two"),
+        "dots": figure,
+    }
+    monkeypatch.setattr(bench, "discover", lambda: known)
+    monkeypatch.chdir(tmp_path)
+    return calls
+
+
+def test_benchmarks_are_listed_run_by_name_or_group_and_rendered(run: Run, papers: list[str]) -> None:
+    assert [line["name"] for line in run("bench", "--json").data] == ["powers-small", "powers-large", "dots"]
+    assert papers == []
+    done = run("bench", "powers", "--row", "two", "--render")
+    assert papers == ["powers-small", "powers-large"]
+    assert all(source in done.out for source in ("Paper, one", "Paper, two"))
+    assert done.err.splitlines()[-1] == f"wrote {Path('docs/benchmarks.md')}"
+    assert "drew" in run("bench", "dots").out
+    again = run("bench", "powers-small", "--json", "--quiet")
+    assert papers[2:] == ["powers-small"]
+    assert [cell["runs"][0]["metrics"] for cell in again.data["cells"]] == [{"square": 4.0}, {"square": None}]
+    assert again.err == ""
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("powers", "powers-smal"), "did you mean 'powers-small'?"),
+        (("power",), "did you mean 'powers'?"),
+        (("xyz",), "'offmap bench' lists them"),
+    ],
+)
+def test_an_unknown_benchmark_is_refused_before_any_is_run(
+    run: Run, papers: list[str], names: tuple[str, ...], message: str
+) -> None:
+    done = run("bench", *names)
+    assert (done.code, papers) == (cli.EXIT_BAD_INPUT, [])
+    assert message in done.err
+
+
+def commands_of(page: Path) -> list[str]:
+    """The offmap commands in the shell examples of a page."""
+    blocks = re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    return [line.removeprefix("$ ") for line in lines if line.startswith("$ offmap")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_shell_examples_of_the_documentation_work(
+    run: Run, page: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for table in home.glob("*.csv"):
+        (tmp_path / table.name).write_bytes(table.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    for command in commands_of(page):
+        done = run(*command.partition("|")[0].split()[1:])
+        assert (command, done.code, done.err if done.code else "") == (command, 0, "")

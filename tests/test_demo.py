@@ -1,0 +1,64 @@
+"""The demo: what it promises is what it measures, and its table fits a terminal."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from offmap import cli, demo
+from offmap.demo import Demo
+from offmap.report.measures import AUROC, FALSE_ALARMS, PROMISED, RECALL, rate_interval
+
+
+@pytest.fixture(scope="module")
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory, told: list[str]) -> Demo:
+    return demo.run(tmp_path_factory.mktemp("demo") / "made" / "here", seed=0, tell=told.append)
+
+
+def test_unknown_digits_are_noticed_at_the_promised_rate_of_false_alarms(found: Demo) -> None:
+    for section in found.sections:
+        assert section.metrics[AUROC] > 0.85
+        assert section.metrics[RECALL] > 0.4
+        low, high = rate_interval(section.normal_novelty, section.threshold)
+        assert low < section.metrics[PROMISED] < high, section.name
+
+
+def test_known_digits_are_named(found: Demo) -> None:
+    accuracy = {section.name: section.metrics.get(demo.KNOWN_ACCURACY) for section in found.sections}
+    assert accuracy.pop("VAE") is None
+    assert accuracy
+    assert all(value is not None and value > 0.95 for value in accuracy.values())
+
+
+def test_the_report_is_written_and_the_user_told(found: Demo, told: list[str]) -> None:
+    page = found.report.read_text(encoding="utf-8")
+    assert found.report.name == "report.html"
+    assert all(f"<h2>{section.name}</h2>" in page for section in found.sections)
+    assert [message.split()[1] for message in told] == [section.name for section in found.sections]
+
+
+def test_the_command_prints_a_narrow_table_or_json(
+    found: Demo, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def shown(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["offmap", "demo", "--out", str(tmp_path), "--quiet", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        out, err = capsys.readouterr()
+        assert (stop.value.code, err) == (0, "")
+        return out
+
+    monkeypatch.setattr(demo, "run", lambda folder, seed, tell: found)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = shown().splitlines()
+    assert max(map(len, lines)) <= 80
+    # Title, rule, one line of headings, rule, one line a method, rule: nothing had to be folded.
+    assert len(lines) == 5 + len(found.sections)
+    methods = json.loads(shown("--json"))["methods"]
+    assert [line[FALSE_ALARMS] for line in methods] == [section.metrics[FALSE_ALARMS] for section in found.sections]

@@ -1,0 +1,27 @@
+"""Importing the package, and asking the command line for help, must not wait for the large libraries."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("torch", "sklearn", "pandas", "scipy", "matplotlib")
+
+
+@pytest.mark.parametrize("statement", ["import offmap", "import offmap.cli", "import offmap; dir(offmap)"])
+def test_importing_takes_no_large_library(statement: str) -> None:
+    report = f"{statement}; import sys; print(*(name for name in {HEAVY} if name in sys.modules))"
+    ended = subprocess.run([sys.executable, "-c", report], check=True, capture_output=True, text=True)
+    assert ended.stdout.split() == []
+    assert ended.stderr == ""
+
+
+def test_every_public_name_is_there_when_it_is_asked_for() -> None:
+    import offmap
+
+    for name in offmap.__all__:
+        assert name in dir(offmap)
+        assert getattr(offmap, name) is not None
+    assert offmap.density.VAEDetector is not None
+    with pytest.raises(AttributeError, match="module 'offmap' has no attribute 'densty'"):
+        _ = offmap.densty

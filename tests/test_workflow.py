@@ -1,0 +1,148 @@
+"""From data to a model, from a model to scores."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from offmap.base import Detector, OpenSetClassifier
+from offmap.data import Data
+from offmap.data.rows import as_texts
+from offmap.metrics import open_set_summary
+from offmap.workflow import (
+    configure,
+    evaluate_model,
+    fit_model,
+    name_of,
+    require_writable,
+    score_rows,
+    summary_of,
+    write_frame,
+)
+from tests.estimators import CLASSES, small
+
+KINDS: dict[str, Callable[[NDArray[np.int64]], NDArray[Any]]] = {
+    "ints": lambda codes: codes + 5,
+    "short strings": lambda codes: np.array(["a", "b", "c"])[codes],
+}
+
+
+def blobs(n: int, name: str = "blobs", kind: str = "ints", shift: float = 0.0) -> Data:
+    rng = np.random.default_rng(n)
+    codes = rng.integers(3, size=n)
+    return Data(rng.normal(size=(n, 4)) + 6 * np.eye(4)[codes] + shift, KINDS[kind](codes), name=name)
+
+
+@pytest.fixture(scope="module", params=CLASSES, ids=lambda cls: cls.__name__)
+def model(request: pytest.FixtureRequest) -> Any:
+    return fit_model(small(request.param, epochs=5), blobs(300))
+
+
+def test_a_method_is_known_by_its_short_name(model: Any) -> None:
+    configured = configure(name_of(model), ["alpha=0.1"], seed=3)
+    assert type(configured) is type(model)
+    assert (configured.alpha, configured.random_state) == (0.1, 3)
+
+
+def test_scores_agree_with_the_estimator(model: Any) -> None:
+    data = blobs(500, shift=1.0)
+    frame = score_rows(model, data)
+    assert frame["row"].tolist() == list(range(500))
+    assert frame["novelty"].to_numpy().tobytes() == model.novelty(data.X).tobytes()
+    assert frame["p_value"].to_numpy().tobytes() == model.p_value(data.X).tobytes()
+    if isinstance(model, Detector):
+        assert np.array_equal(frame["novel"], model.predict(data.X) == -1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_classifier_answers_as_predict_does(kind: str) -> None:
+    model = fit_model(configure("msp", ["epochs=5"]), blobs(300, kind=kind))
+    assert isinstance(model, OpenSetClassifier)
+    data = blobs(500, shift=1.5)
+    frame = score_rows(model, data)
+    assert frame["prediction"].tolist() == model.predict(data.X).tolist()
+    assert frame["closest_class"].tolist() == model.predict_closed(data.X).tolist()
+    assert set(frame["prediction"]) > {model.unknown_label_}
+
+
+def test_every_row_is_scored_once(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    enter = type(model)._enter
+
+    def counting(self: Any, X: Any, **options: Any) -> Any:
+        seen.append(len(X))
+        return enter(self, X, **options)
+
+    monkeypatch.setattr(type(model), "_enter", counting)
+    score_rows(model, blobs(200))
+    assert seen == [200]
+
+
+def test_without_held_out_rows_there_are_no_p_values_and_no_promise() -> None:
+    model = fit_model(configure("msp", ["epochs=2", "rule=own", "calibration=0"]), blobs(300))
+    assert list(score_rows(model, blobs(9))) == ["row", "novelty", "novel", "prediction", "closest_class"]
+    summary = summary_of(model)
+    assert (summary["promised false-alarm rate"], summary["calibration rows"], summary["threshold"]) == (None, 0, 0.5)
+
+
+def test_a_summary_says_what_is_promised(model: Any) -> None:
+    summary = summary_of(model)
+    assert summary["promised false-alarm rate"] == 0.05
+    assert summary["calibration rows"] == 30
+    assert summary.get("classes") == (3 if isinstance(model, OpenSetClassifier) else None)
+
+
+def test_an_evaluation_names_known_rows_by_class_and_novel_rows_as_unknown() -> None:
+    model = fit_model(configure("msp", ["epochs=10"]), blobs(300))
+    assert isinstance(model, OpenSetClassifier)
+    normal, novel = blobs(400), blobs(100, shift=1.5)
+    found = evaluate_model(model, normal, novel).metrics
+    truth = [*np.asarray(normal.y).tolist(), *[-1] * 100]
+    answers = [*model.predict(normal.X).tolist(), *model.predict(novel.X).tolist()]
+    expected = open_set_summary(truth, answers, model.classes_, -1)
+    assert found["open-set accuracy"] == expected["accuracy"]
+    assert found["open-set F1"] == expected["f1"]
+    assert found["known accuracy"] == np.mean(model.predict_closed(normal.X) == normal.y)
+
+
+def test_rows_without_labels_are_told_apart_only(model: Any) -> None:
+    found = evaluate_model(model, Data(blobs(50).X), Data(blobs(50).X + 30)).metrics
+    assert found["AUROC"] >= 0.5
+    assert not {"known accuracy", "open-set accuracy"} & set(found)
+
+
+def test_texts_are_refused_everywhere(model: Any) -> None:
+    texts = Data(as_texts(["a word", "another"]), np.array([0, 1]), name="words.csv")
+    for use in (
+        lambda: fit_model(model, texts),
+        lambda: score_rows(model, texts),
+        lambda: evaluate_model(model, blobs(9), texts),
+    ):
+        with pytest.raises(ValueError, match=r"words\.csv holds texts"):
+            use()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_table_is_written_whole(tmp_path: Path, suffix: str) -> None:
+    frame = pd.DataFrame({"novelty": [0.1 + 0.2, np.inf], "prediction": ["a", "unknown"]})
+    write_frame(frame, tmp_path / f"scores{suffix}")
+    (path,) = tmp_path.iterdir()
+    read = pd.read_csv(path) if suffix == ".csv" else pd.read_parquet(path)
+    pd.testing.assert_frame_equal(read, frame, check_exact=True)
+
+
+def test_a_table_of_another_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"must end in \.parquet or \.csv; got .*scores\.xlsx"):
+        write_frame(pd.DataFrame({"row": [0]}), tmp_path / "scores.xlsx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_closed_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(PermissionError, match="not yours to write to"):
+        require_writable(tmp_path / "model")
