@@ -67,11 +67,7 @@ def test_the_shape_of_a_row_is_remembered() -> None:
         (np.zeros((3, 0, 4), np.uint8), None, "X holds images without pixels"),
         (np.full((2, 2), np.nan), None, "X contains NaN"),
         (np.full((2, 2, 2), np.inf), None, "X contains infinity"),
-        (
-            np.zeros((2, 2, 2, 2, 2)),
-            None,
-            r"\(n, d\) features or \(n, h, w\) or .* images; got shape \(2, 2, 2, 2, 2\)",
-        ),
+        (np.zeros((2, 2, 2, 2, 2)), None, r"\(n, d\) features or .* images; got shape \(2, 2, 2, 2, 2\)"),
         (np.zeros((5, 12)), (4, 4), r"image_shape \(4, 4\) does not hold the 12 columns of X"),
         (np.zeros((5, 12)), (12,), r"images; got shape \(5, 12\)"),
         (np.full((2, 2, 2), 1.5), None, r"expected uint8 or floats in \[0, 1\], got float64 from 1.5 to 1.5"),
@@ -90,11 +86,7 @@ def test_what_cannot_pass_is_named(X: Any, image_shape: Any, message: str) -> No
     [
         (np.zeros((5, 3)), np.zeros((5, 4)), "X has 4 features, but Door is expecting 3"),
         (np.zeros((5, 4, 3)), np.zeros((5, 3, 4)), r"rows of shape \(3, 4, 1\); the model was fitted on \(4, 3, 1\)"),
-        (
-            np.zeros((5, 4, 3)),
-            np.zeros((5, 4, 3, 2)),
-            r"rows of shape \(4, 3, 2\); the model was fitted on \(4, 3, 1\)",
-        ),
+        (np.zeros((5, 4, 3)), np.zeros((5, 4, 3, 2)), r"of shape \(4, 3, 2\); the model was fitted on \(4, 3, 1\)"),
         (np.zeros((5, 4, 3)), np.zeros((5, 12)), r"rows of shape \(12,\); the model was fitted on \(4, 3, 1\)"),
         (np.zeros((5, 4)), np.zeros((5, 4, 1)), r"rows of shape \(4, 1, 1\); the model was fitted on \(4,\)"),
     ],
@@ -167,6 +159,6 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux only")
 def test_a_million_rows_are_scored_in_little_memory_beside_them() -> None:
-    """All at once, the first hidden layer alone would take 1 GB."""
+    """The novelty itself takes 12 MB; all rows at once, the first hidden layer alone would take 1 GB."""
     ended = subprocess.run([sys.executable, "-c", MILLION_ROWS], check=True, capture_output=True, text=True)
-    assert int(ended.stdout) * 1024 < 200e6
+    assert int(ended.stdout) * 1024 < 100e6

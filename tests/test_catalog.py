@@ -19,10 +19,9 @@ def test_every_public_estimator_is_a_method_under_a_name_of_its_own() -> None:
     assert all(re.fullmatch(r"[a-z0-9]+", name) for name in names)
     for family in FAMILIES:
         module = importlib.import_module(f"offmap.{family}")
-        estimators = [
-            name for name in module.__all__ if issubclass(getattr(module, name), (Detector, OpenSetClassifier))
-        ]
-        assert [each.cls.__name__ for each in found if each.family == family] == estimators
+        public = [getattr(module, name) for name in module.__all__]
+        estimators = [each for each in public if issubclass(each, (Detector, OpenSetClassifier))]
+        assert [each.cls for each in found if each.family == family] == estimators
         assert estimators
 
 

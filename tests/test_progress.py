@@ -16,11 +16,11 @@ import sys
 from offmap.progress import bar, quiet
 
 with bar("outer [/] [bold]", total=2) as outer:
-    outer.advance(note="loss [/b] 0.5")
+    outer.advance()
     print("data for a pipe")
     with bar("inner", total=3) as inner:
         inner.advance(2, note="never seen")
-    outer.advance()
+    outer.advance(note="loss [/b] 0.5")
 with bar("second", total=1) as second:
     second.advance()
 """
@@ -67,7 +67,7 @@ def test_bars_are_drawn_on_standard_error_and_leave_standard_output_to_data(tmp_
     drawn = on_a_terminal(NESTED, tmp_path / "stdout")
     assert "outer [/] [bold]" in drawn
     assert "loss [/b] 0.5" in drawn
-    assert "1/2" in drawn
+    assert "2/2" in drawn
     assert "second" in drawn
     assert "inner" not in drawn
     assert "data for a pipe" not in drawn

@@ -38,8 +38,7 @@ class ADBClassifier(ClosedSetClassifier):
             default radii are learned as in the paper. A class of one row then has the radius 0: it is never answered.
         radius_lr: Step size of Adam for $\theta$.
 
-    Reference: Zhang, Xu and Lin, Deep Open Intent Classification with Adaptive Decision Boundary, arXiv:2012.10209,
-    equations 4 to 7.
+    Reference: Zhang, Xu and Lin, Deep Open Intent Classification with Adaptive Decision Boundary, arXiv:2012.10209.
 
     Example:
         >>> from sklearn.datasets import load_iris

@@ -43,7 +43,7 @@ class DeepUnkClassifier(LocalOutlierClassifier):
         scale: $s$, the largest logit.
         margin: $m$, taken from the cosine of a row's own class in training.
 
-    Reference: Lin and Xu, Deep Unknown Intent Detection with Margin Loss, arXiv:1906.00434, equation 2.
+    Reference: Lin and Xu, Deep Unknown Intent Detection with Margin Loss, arXiv:1906.00434.
 
     Example:
         >>> from sklearn.datasets import load_iris

@@ -1,8 +1,8 @@
 r"""Adaptive negative samples: points just outside each class, where its head is most easily fooled.
 
-For a row $z$ of class $m$ with per-feature variances $\Sigma_m$: start at $\delta \sim N(0, 4\,\mathrm{diag}\,\Sigma_m)$,
-take $k$ steps of normalised gradient ascent on the loss $\log(1 + e^{g_m(z + \delta)})$ of head $g_m$, and move
-$z + \delta$ along its radius into the shell $r_m \le \|\delta\| \le \gamma r_m$.
+For a row $z$ of class $m$ with covariance $\Sigma_m$: start at $\delta \sim N(0, 4\,\mathrm{diag}\,\Sigma_m)$, take $k$
+steps of normalised gradient ascent on the loss $\log(1 + e^{g_m(z + \delta)})$ of head $g_m$, and move $z + \delta$ along
+its radius into the shell $r_m \le \|\delta\| \le \gamma r_m$.
 
 Reference: Open World Classification with Adaptive Negative Samples, section 3.3.3 and algorithm 2.
 """
@@ -69,7 +69,7 @@ def ascend(logits: Callable[[Tensor], Tensor], rows: Tensor, offset: Tensor, ste
     return offset
 
 
-def draw_offsets(shell: Shell, of: Tensor, count: int) -> Tensor:
-    """Gaussian offsets ``(len(of), count, d)`` for the classes ``of``."""
-    deviation = shell.deviation[of].unsqueeze(1)
-    return _START * deviation * torch.randn(len(of), count, deviation.shape[-1], device=deviation.device)
+def draw_offsets(shell: Shell, count: int) -> Tensor:
+    """Gaussian offsets ``(classes, count, d)`` with twice the deviation of each class."""
+    classes, width = shell.deviation.shape
+    return _START * shell.deviation[:, None, :] * torch.randn(classes, count, width, device=shell.deviation.device)

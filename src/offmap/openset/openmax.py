@@ -107,7 +107,7 @@ def recalibrate(logits: Tensor, far: Tensor, top: int) -> Tensor:
         top: How many of the largest logits change.
     """
     rank = logits.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
-    weight = (1 - rank / min(top, logits.shape[1])).clamp(min=0)
+    weight = (1 - rank.to(logits) / min(top, logits.shape[1])).clamp(min=0)
     kept = logits * (1 - weight * far)
     return torch.cat([kept, (logits - kept).sum(dim=1, keepdim=True)], dim=1)
 

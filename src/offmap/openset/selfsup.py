@@ -19,18 +19,19 @@ from offmap.train import Batch
 class SelfSupClassifier(ClosedSetClassifier):
     r"""Trains one class more than there are, on rows made to be open: mixes of two known rows of different classes.
 
-    Each batch draws for each of its rows $x_i$ another $x_j$ with $y_j \ne y_i$ and $\theta \sim U(0, 1)$, and
-    $\theta x_i + (1 - \theta) x_j$ is a row of the open class. With logits $v$, $p$ is the softmax of $v / \tau$ over
+    For each batch, pairs of training rows with $y_i \ne y_j$ are drawn anew, with $\theta \sim U(0, 1)$, and
+    $\theta x_i + (1 - \theta) x_j$ are rows of the open class. With logits $v$, $p$ is the softmax of $v / \tau$ over
     the known classes and the open one, and the novelty is $\log p_{\text{open}} - \log \max_k p_k$; its own rule
-    rejects above 0, where the open class wins.
+    rejects above 0, where the open class wins. The probabilities of the known classes are the softmax over them alone.
 
     Args:
         temperature: $\tau$.
+        mixes: How many are drawn for each row of a batch; with more of them, more rows are rejected.
         outside: Rows from elsewhere, of the form of ``X``, that train the open class too: as many each batch as it
             has rows, drawn at random.
 
     Reference: Zhan et al., Out-of-Scope Intent Detection with Self-Supervision and Discriminative Training,
-    arXiv:2106.08616, equations 1 and 2.
+    arXiv:2106.08616.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -44,6 +45,7 @@ class SelfSupClassifier(ClosedSetClassifier):
 
     rule: Literal["calibrated", "own"] = "own"
     temperature: Positive = 0.1
+    mixes: Positive = 0.5
     outside: NDArray[Any] | None = None
 
     def _build(self) -> None:
@@ -54,8 +56,9 @@ class SelfSupClassifier(ClosedSetClassifier):
 
         def terms(batch: Batch) -> dict[str, Tensor]:
             rows, codes = batch
-            unknown = [mix(rows, codes)] + ([] if outside is None else [_draw(outside, len(rows))])
-            logits = self.network_(torch.cat([rows, *unknown])) / self.temperature
+            mixes = mix(max(1, round(self.mixes * len(rows))))
+            strange = [] if outside is None else [outside[_draw(outside, len(rows))]]
+            logits = self.network_(torch.cat([rows, mixes, *strange])) / self.temperature
             open_codes = codes.new_full((len(logits) - len(rows),), len(self.classes_))
             return {"classification": cross_entropy(logits, torch.cat([codes, open_codes]))}
 
@@ -76,30 +79,35 @@ class SelfSupClassifier(ClosedSetClassifier):
 
 
 class Mixer:
-    """Mixes rows with training rows of other classes.
+    """Draws convex mixes of two rows of different classes.
 
     Args:
-        X: The training rows.
+        X: The rows.
         y: Their classes, of which there are at least two.
     """
 
     def __init__(self, X: Tensor, y: Tensor) -> None:
+        self.y, by_class = y.sort(stable=True)
+        self.X = X[by_class]
         counts = torch.bincount(y)
-        self.by_class = X[y.argsort(stable=True)]
         self.end = counts.cumsum(0)
         self.others = len(y) - counts
 
-    def partners(self, codes: Tensor) -> Tensor:
-        """For each code one training row of another class, all of them equally likely."""
-        # In order of class, the rows of all other classes follow the last of this one, around the end.
-        steps = (torch.rand(len(codes), dtype=torch.float64, device=codes.device) * self.others[codes]).long()
-        return self.by_class[(self.end[codes] + steps) % len(self.by_class)]
+    def __call__(self, count: int) -> Tensor:
+        """Mixes with weights from 0 to 1, all of them equally likely."""
+        one, other = self.pairs(count)
+        share = torch.rand(count, 1, device=self.X.device)
+        return share * self.X[one] + (1 - share) * self.X[other]
 
-    def __call__(self, rows: Tensor, codes: Tensor) -> Tensor:
-        """One mix a row."""
-        share = torch.rand(len(rows), 1, device=rows.device)
-        return share * rows + (1 - share) * self.partners(codes)
+    def pairs(self, count: int) -> tuple[Tensor, Tensor]:
+        """Indices of any row, and of any row of another class, in ``self.X``."""
+        one = _draw(self.X, count)
+        code = self.y[one]
+        # Sorted by class, the rows of all other classes follow the last of this one, around the end.
+        step = (torch.rand(count, dtype=torch.float64, device=code.device) * self.others[code]).long()
+        return one, (self.end[code] + step) % len(self.X)
 
 
 def _draw(rows: Tensor, count: int) -> Tensor:
-    return rows[torch.randint(len(rows), (count,), device=rows.device)]
+    """Indices of rows, all of them equally likely."""
+    return torch.randint(len(rows), (count,), device=rows.device)

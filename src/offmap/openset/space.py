@@ -28,7 +28,7 @@ class Adapter(nn.Module):
         return normalize(X + self.shift(X), dim=1)
 
 
-def fit_adapter(adapter: Adapter, X: Tensor, y: Tensor, *, epochs: int, batch_size: int) -> History:
+def fit_adapter(adapter: Adapter, X: Tensor, y: Tensor, *, epochs: int) -> History:
     """Trains the adapter with a cosine classifier of the known classes, whose prototypes start at the class means."""
     prototypes = nn.Parameter(class_means(X, y, int(y.max()) + 1))
     optimizer = AdamW([*adapter.parameters(), prototypes], lr=1e-3, weight_decay=0.1)
@@ -40,7 +40,7 @@ def fit_adapter(adapter: Adapter, X: Tensor, y: Tensor, *, epochs: int, batch_si
 
     return train(
         descend(optimizer, terms),
-        Batches((X, y), batch_size),
+        Batches((X, y), size=128),
         epochs=epochs,
         state={"adapter": adapter, "optimizer": optimizer},
         label="space",

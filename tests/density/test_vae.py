@@ -1,0 +1,121 @@
+"""The bound against closed forms."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from torch import Tensor, nn
+from torch.distributions import MultivariateNormal, Normal, kl_divergence
+from torch.testing import assert_close
+
+from offmap.density.vae import VAE, Posterior
+from offmap.train import local_seed
+
+
+def pairs(width: float, dtype: Any = np.float64) -> Any:
+    shapes = st.tuples(st.integers(1, 5), st.integers(1, 4))
+    elements = st.floats(-width, width, width=32)
+    arrays = shapes.flatmap(lambda shape: st.tuples(*[hnp.arrays(dtype, shape, elements=elements)] * 2))
+    return arrays.map(lambda pair: Posterior(*map(torch.from_numpy, pair)))
+
+
+@settings(deadline=None)
+@given(pairs(10))
+def test_divergence_is_that_of_torch(posterior: Posterior) -> None:
+    q = Normal(posterior.mean, (posterior.log_var / 2).exp())
+    expected = kl_divergence(q, Normal(0.0, 1.0)).sum(1)
+    assert_close(posterior.kl(), expected, rtol=1e-6, atol=1e-9)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.one_of(pairs(10, np.float32), pairs(2**-10, np.float32)))
+def test_divergence_is_never_below_0_in_single_precision(posterior: Posterior) -> None:
+    assert (posterior.kl() >= 0).all()
+
+
+def test_divergence_keeps_its_digits_near_the_prior() -> None:
+    log_var = torch.linspace(-1e-2, 1e-2, 10_001)[:, None]
+    found = Posterior(torch.zeros_like(log_var), log_var).kl()
+    assert (found >= 0).all()
+    far = log_var[:, 0].abs() > 1e-3
+    # Half the square of the logarithm, but for terms of the third order.
+    assert_close(found[far], log_var[far, 0] ** 2 / 4, rtol=1e-2, atol=0)
+
+
+@settings(deadline=None)
+@given(pairs(3))
+def test_latent_vectors_are_shifted_and_scaled_noise(posterior: Posterior) -> None:
+    noise = torch.linspace(-2, 2, posterior.mean.numel(), dtype=torch.float64).reshape(posterior.mean.shape)
+    assert_close(posterior.at(noise), posterior.mean + torch.sqrt(posterior.log_var.exp()) * noise)
+
+
+class LinearGaussian:
+    """p(x | z) = N(Wz + b, I) with orthogonal columns of W: the posterior is diagonal, and all is known exactly."""
+
+    def __init__(self, width: int = 5, latent: int = 3) -> None:
+        with local_seed(0):
+            orthogonal, _ = torch.linalg.qr(torch.randn(width, latent, dtype=torch.float64))
+            self.stretch = torch.linspace(0.5, 2, latent, dtype=torch.float64)
+            self.W, self.b = orthogonal * self.stretch, torch.randn(width, dtype=torch.float64)
+            self.X = 3 * torch.randn(20, width, dtype=torch.float64)
+            self.vae = VAE((width,), latent=latent, hidden=(), noise="gaussian").double()
+        self.latent = latent
+        encoder, decoder = (linear(part) for part in (self.vae.encoder, self.vae.decoder))
+        variance = 1 / (1 + self.stretch**2)
+        to_mean = variance[:, None] * self.W.T
+        with torch.no_grad():
+            decoder.weight.copy_(self.W)
+            decoder.bias.copy_(self.b)
+            encoder.weight.copy_(torch.cat([to_mean, torch.zeros_like(to_mean)]))
+            encoder.bias.copy_(torch.cat([-to_mean @ self.b, variance.log()]))
+
+    def evidence(self) -> Tensor:
+        covariance = self.W @ self.W.T + torch.eye(len(self.b), dtype=torch.float64)
+        return MultivariateNormal(self.b, covariance).log_prob(self.X)
+
+    def bound(self) -> Tensor:
+        """The ELBO, its expectation taken over points with the mean and covariance of the noise: exact for squares."""
+        points = self.latent**0.5 * torch.eye(self.latent, dtype=torch.float64)
+        with torch.no_grad():
+            sums = [sum(self.vae.bound(self.X, point)) for point in torch.cat([points, -points])]
+        return -torch.stack([torch.as_tensor(each) for each in sums]).mean(0)
+
+
+def linear(part: nn.Module) -> nn.Linear:
+    (layer,) = (each for each in part.modules() if isinstance(each, nn.Linear))
+    return layer
+
+
+def test_the_bound_is_the_evidence_at_the_exact_posterior() -> None:
+    model = LinearGaussian()
+    assert_close(model.bound(), model.evidence())
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10**6), st.sampled_from([0.01, 0.1, 1.0]))
+def test_the_bound_lies_below_the_evidence_at_any_other_posterior(seed: int, size: float) -> None:
+    model = LinearGaussian()
+    with torch.no_grad(), local_seed(seed):
+        for parameter in linear(model.vae.encoder).parameters():
+            parameter.add_(size * torch.randn_like(parameter))
+    assert (model.bound() < model.evidence()).all()
+
+
+def test_one_draw_serves_all_rows_and_is_saved_with_the_network() -> None:
+    vae = VAE((4,), latent=3, hidden=(5,), noise="gaussian")
+    assert vae.draw.shape == (3,)
+    assert "draw" in vae.state_dict()
+    assert not vae.draw.requires_grad
+    X = torch.randn(6, 4)
+    reconstruction, kl = vae.bound(X, vae.draw)
+    alone = vae.bound(X[2:3], vae.draw)
+    assert_close(torch.stack([reconstruction[2], kl[2]]), torch.stack(alone)[:, 0])
+
+
+def test_perceptrons_take_images_and_give_them_back() -> None:
+    vae = VAE((2, 3, 4), latent=2, hidden=(5,), noise="bernoulli")
+    X = torch.rand(6, 2, 3, 4)
+    assert vae.decoder(vae.posterior(X).mean).shape == X.shape
