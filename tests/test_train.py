@@ -376,6 +376,7 @@ def test_a_detector_may_go_on_for_longer(killed: bytes, tmp_path: Path) -> None:
         (SAMPLE, {"patience": None}),
         (SAMPLE[:-1], {}),
         (SAMPLE[::-1], {}),
+        (SAMPLE[:, ::-1], {}),
         # Standardised, these are the same bytes.
         (4 * SAMPLE, {}),
     ],

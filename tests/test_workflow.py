@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from offmap.base import Detector, OpenSetClassifier
 from offmap.data import Data
 from offmap.data.rows import as_texts
-from offmap.metrics import open_set_summary
+from offmap.metrics import auroc, open_set_summary
 from offmap.workflow import (
     configure,
     evaluate_model,
@@ -40,7 +40,7 @@ def blobs(n: int, name: str = "blobs", kind: str = "ints", shift: float = 0.0) -
 
 @pytest.fixture(scope="module", params=CLASSES, ids=lambda cls: cls.__name__)
 def model(request: pytest.FixtureRequest) -> Any:
-    return fit_model(small(request.param, epochs=5), blobs(300))
+    return fit_model(small(request.param), blobs(300))
 
 
 def test_a_method_is_known_by_its_short_name(model: Any) -> None:
@@ -92,7 +92,9 @@ def test_without_held_out_rows_there_are_no_p_values_and_no_promise() -> None:
 
 def test_a_summary_says_what_is_promised(model: Any) -> None:
     summary = summary_of(model)
-    assert summary["promised false-alarm rate"] == 0.05
+    assert summary["promised false-alarm rate"] == (
+        0.05 if getattr(model, "rule", "calibrated") == "calibrated" else None
+    )
     assert summary["calibration rows"] == 30
     assert summary.get("classes") == (3 if isinstance(model, OpenSetClassifier) else None)
 
@@ -111,8 +113,9 @@ def test_an_evaluation_names_known_rows_by_class_and_novel_rows_as_unknown() -> 
 
 
 def test_rows_without_labels_are_told_apart_only(model: Any) -> None:
-    found = evaluate_model(model, Data(blobs(50).X), Data(blobs(50).X + 30)).metrics
-    assert found["AUROC"] >= 0.5
+    normal, novel = Data(blobs(50).X), Data(blobs(60).X + 30)
+    found = evaluate_model(model, normal, novel).metrics
+    assert found["AUROC"] == auroc(model.novelty(normal.X), model.novelty(novel.X))
     assert not {"known accuracy", "open-set accuracy"} & set(found)
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import torch
 from torch import Tensor, nn
@@ -48,6 +48,14 @@ def local_seed(seed: int) -> Iterator[None]:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         yield
+
+
+class Sampler(Protocol):
+    """What an epoch goes over: so many batches, drawn anew each time."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Batch]: ...
 
 
 @dataclass(frozen=True)
@@ -136,7 +144,7 @@ class _Progress:
 
 def train(
     step: Step,
-    batches: Batches,
+    batches: Sampler,
     *,
     epochs: int,
     state: Mapping[str, nn.Module | Optimizer],
@@ -182,7 +190,7 @@ def _exhausted(progress: _Progress, patience: int | None) -> bool:
     return patience is not None and progress.stale >= patience
 
 
-def _epoch(step: Step, batches: Batches, modules: Mapping[str, nn.Module], epoch: int) -> dict[str, float]:
+def _epoch(step: Step, batches: Sampler, modules: Mapping[str, nn.Module], epoch: int) -> dict[str, float]:
     """The mean of each term over one pass."""
     for module in modules.values():
         module.train()

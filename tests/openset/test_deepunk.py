@@ -82,7 +82,7 @@ def test_novelty_is_the_outlier_factor_of_features_of_length_one(fitted: DeepUnk
 
 
 def test_finds_unknown_digits(fitted: DeepUnkClassifier) -> None:
-    require_skill(fitted, closed=0.93, separation=0.9, found=0.75)
+    require_skill(fitted, closed=0.9, separation=0.88, found=0.7)
 
 
 def test_scores_do_not_depend_on_company_or_file(fitted: DeepUnkClassifier, tmp_path: Path) -> None:

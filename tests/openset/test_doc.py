@@ -83,7 +83,7 @@ def test_rejects_just_where_every_class_is_below_its_threshold(fitted: DOCClassi
 
 
 def test_finds_unknown_digits(fitted: DOCClassifier) -> None:
-    require_skill(fitted, closed=0.93, separation=0.88, found=0.7)
+    require_skill(fitted, closed=0.9, separation=0.86, found=0.7)
 
 
 def test_scores_do_not_depend_on_company_or_file(fitted: DOCClassifier, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """LOF: the local outlier factor of features."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -49,12 +50,14 @@ def test_contamination_is_the_share_of_training_rows_outside(fitted: LOFClassifi
     assert shift.min() == pytest.approx(shift.max())
 
 
-def test_another_fit_forgets_the_first() -> None:
+def test_another_fit_forgets_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     model = LOFClassifier(epochs=2, random_state=0).fit(*blobs(30, 30, width=6))
-    narrow = blobs(30, 30, 30, width=4)
-    again = model.fit(*narrow).novelty(narrow[0])
+    narrow = blobs(20, 20, 20, width=4)
     fresh = LOFClassifier(epochs=2, random_state=0).fit(*narrow).novelty(narrow[0])
-    assert again.tobytes() == fresh.tobytes()
+    fit = Mock(wraps=LocalOutlierFactor.fit)
+    monkeypatch.setattr(LocalOutlierFactor, "fit", lambda lof, rows: fit(lof, rows))
+    assert model.fit(*narrow).novelty(narrow[0]).tobytes() == fresh.tobytes()
+    fit.assert_called_once()
 
 
 def test_rows_that_overflow_are_infinitely_novel_and_disturb_no_other(fitted: LOFClassifier) -> None:
@@ -72,7 +75,7 @@ def test_contamination_is_checked(contamination: float) -> None:
 
 
 def test_finds_unknown_digits() -> None:
-    require_skill(LOFClassifier(random_state=0).fit(TRAIN_X, TRAIN_Y), closed=0.93, separation=0.75, found=0.35)
+    require_skill(LOFClassifier(random_state=0).fit(TRAIN_X, TRAIN_Y), closed=0.9, separation=0.78, found=0.4)
 
 
 def test_scores_do_not_depend_on_company_or_file(fitted: LOFClassifier, tmp_path: Path) -> None:

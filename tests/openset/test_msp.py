@@ -66,3 +66,9 @@ def test_without_hidden_layers_it_is_linear(digits: tuple[Array, Array]) -> None
     middle = model.network_(torch.from_numpy(X[:2].mean(axis=0, keepdims=True).astype(np.float32)))
     torch.testing.assert_close(middle[0], logits[:2].mean(dim=0), rtol=1e-3, atol=1e-4)
     assert np.mean(model.predict_closed(X[1200:]) == y[1200:]) > 0.85
+
+
+def test_the_scale_of_a_feature_does_not_matter(digits: tuple[Array, Array]) -> None:
+    X, y = digits[0] * np.logspace(-4, 4, 64), digits[1]
+    model = MSPClassifier(epochs=10, random_state=0).fit(X[:1200], y[:1200])
+    assert np.mean(model.predict_closed(X[1200:]) == y[1200:]) > 0.9

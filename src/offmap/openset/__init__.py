@@ -1,6 +1,21 @@
 """Which known class is it, or none? Classifiers that reject what they were never taught."""
 
+from offmap.openset.adb import ADBClassifier
 from offmap.openset.ans import ANSClassifier
+from offmap.openset.deepunk import DeepUnkClassifier
+from offmap.openset.doc import DOCClassifier
+from offmap.openset.lof import LOFClassifier
 from offmap.openset.msp import MSPClassifier
+from offmap.openset.openmax import OpenMaxClassifier
+from offmap.openset.selfsup import SelfSupClassifier
 
-__all__ = ["ANSClassifier", "MSPClassifier"]
+__all__ = [
+    "ADBClassifier",
+    "ANSClassifier",
+    "DOCClassifier",
+    "DeepUnkClassifier",
+    "LOFClassifier",
+    "MSPClassifier",
+    "OpenMaxClassifier",
+    "SelfSupClassifier",
+]

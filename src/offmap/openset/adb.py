@@ -14,7 +14,7 @@ from offmap.base import Judgement
 from offmap.calibration import FloatArray
 from offmap.openset.closed import ClosedSetClassifier
 from offmap.openset.negatives import class_means
-from offmap.parameters import Fraction, Positive
+from offmap.parameters import Fraction, NonNegative, Positive
 from offmap.train import Batch, Batches, descend, train
 
 
@@ -34,9 +34,10 @@ class ADBClassifier(ClosedSetClassifier):
     of the known classes are the softmax of $-d$.
 
     Args:
-        quantile: Share of the training rows of a class that its radius is to hold, measured without dropout; by
-            default radii are learned as in the paper. A class of one row then has the radius 0: it is never answered.
+        quantile: Share of the training rows of a class that its radius is to hold, measured without dropout (the
+            radius of a class of one row is 0 then, and it is never answered); by default radii are learned.
         radius_lr: Step size of Adam for $\theta$.
+        negatives: Weight of adaptive negatives, without the ascent, as one more class of the classifier; 0 for none.
 
     Reference: Zhang, Xu and Lin, Deep Open Intent Classification with Adaptive Decision Boundary, arXiv:2012.10209.
 
@@ -53,9 +54,13 @@ class ADBClassifier(ClosedSetClassifier):
     rule: Literal["calibrated", "own"] = "own"
     quantile: Fraction | None = None
     radius_lr: Positive = 0.05
+    negatives: NonNegative = 0.0
+
+    def _extra_classes(self) -> int:
+        return int(self.negatives > 0)
 
     def _fit(self, X: Tensor, y: Tensor) -> None:
-        self._fit_closed(X, y)
+        self._fit_closed(X, y, negatives=self.negatives)
         with torch.no_grad():
             features = self.network_.features(X)
         centroids = class_means(features, y, len(self.classes_))

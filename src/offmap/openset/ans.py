@@ -16,8 +16,8 @@ from torch.optim import AdamW
 from offmap.base import Judgement, OpenSetClassifier
 from offmap.nets import Standardise
 from offmap.openset.heads import OneVersusRestHeads
-from offmap.openset.negatives import Shell, ascend, draw_offsets, project
-from offmap.openset.space import Adapter, fit_adapter
+from offmap.openset.negatives import Shell, ascend
+from offmap.openset.space import Adapter, fit_adapter, fit_scale
 from offmap.parameters import Count, Natural, NonNegative, Positive, Share
 from offmap.train import Batch, History, descend, train
 
@@ -28,13 +28,13 @@ class ANSNetwork(nn.Module):
     def __init__(self, inputs: int, classes: int, hidden: tuple[int, ...], dropout: float, adapted: bool) -> None:
         super().__init__()
         self.adapter = Adapter(inputs) if adapted else nn.Identity()
-        self.standardise = Standardise(inputs)
+        self.scale = Standardise(inputs)
         self.classifier = nn.Linear(inputs, classes)
         self.heads = OneVersusRestHeads(classes, inputs, hidden, dropout)
 
     def space(self, X: Tensor) -> Tensor:
         """Rows as the heads see them."""
-        return self.standardise(self.adapter(X))
+        return self.scale(self.adapter(X))
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class ANSClassifier(OpenSetClassifier):
     radius: Positive | None = None
     gamma: Positive = 2.0
     rest: Count = 4
-    steps: Count = 200
+    steps: Count = 400
     head_batch: Count = 16
     lr: Positive = 3e-4
     C: Positive = 0.03
@@ -143,8 +143,8 @@ class ANSClassifier(OpenSetClassifier):
         if isinstance(self.network_.adapter, Adapter):
             self.history_ |= fit_adapter(self.network_.adapter, X, y, epochs=self.adapter_epochs)
         with torch.no_grad():
-            adapted = self.network_.adapter(X)
-            Z = self.network_.standardise.fit(adapted)(adapted)
+            fit_scale(self.network_.scale, self.network_.adapter(X))
+            Z = self.network_.space(X)
         self._fit_classifier(Z, y)
         self.history_ |= self._fit_heads(Z, y)
         self.network_.eval()
@@ -189,11 +189,10 @@ class ANSClassifier(OpenSetClassifier):
 
     def _negatives(self, own: Tensor, shell: Shell) -> Tensor:
         """One adaptive negative for each own row of each head."""
-        offset = draw_offsets(shell, own.shape[1]) if self.noise else torch.zeros_like(own)
+        codes = torch.arange(len(own), device=own.device)[:, None].expand(own.shape[:2])
+        offset = shell.start(codes) if self.noise else torch.zeros_like(own)
         offset = ascend(self.network_.heads.own, own, offset, self.ascent_steps, self.ascent_size)
-        if self.projection:
-            offset = project(offset, shell.inner[:, None, None], shell.outer[:, None, None])
-        return own + offset
+        return own + (shell.project(offset, codes) if self.projection else offset)
 
     def _judge(self, X: Tensor) -> Judgement:
         Z = self.network_.space(X)

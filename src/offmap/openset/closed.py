@@ -4,12 +4,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.optim import AdamW
 
 from offmap.base import OpenSetClassifier
 from offmap.nets import Standardise, mlp
+from offmap.openset.negatives import Shell
 from offmap.parameters import Count, NonNegative, Positive, Share
 from offmap.train import Batch, Batches, descend, train
 
@@ -38,9 +40,13 @@ class ClosedSetNetwork(nn.Module):
         """The last hidden layer; the standardised rows if there is none."""
         return self.body(self.standardise(X))
 
+    def classify(self, Z: Tensor) -> Tensor:
+        """The logits of standardised rows."""
+        return self.head(self.dropout(self.body(Z)))
+
     def forward(self, X: Tensor) -> Tensor:
         """The logits."""
-        return self.head(self.dropout(self.features(X)))
+        return self.classify(self.standardise(X))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -64,18 +70,32 @@ class ClosedSetClassifier(OpenSetClassifier):
     weight_decay: NonNegative = 1e-2
 
     def _build(self) -> None:
-        self.network_ = self._closed_network(outputs=len(self.classes_))
+        width, outputs = math.prod(self.input_shape_), len(self.classes_) + self._extra_classes()
+        self.network_ = ClosedSetNetwork(width, tuple(self.hidden), outputs, self.dropout).to(self.device)
 
-    def _closed_network(self, outputs: int) -> ClosedSetNetwork:
-        width = math.prod(self.input_shape_)
-        return ClosedSetNetwork(width, tuple(self.hidden), outputs, self.dropout).to(self.device)
+    def _extra_classes(self) -> int:
+        """Logits beside those of the known classes."""
+        return 0
 
-    def _fit_closed(self, X: Tensor, y: Tensor, loss: Loss = cross_entropy) -> None:
-        """Builds the network and trains it on the known classes; ``loss`` maps logits and codes to a number."""
+    def _fit_closed(self, X: Tensor, y: Tensor, loss: Loss = cross_entropy, negatives: float = 0.0) -> None:
+        """Trains the network on the known classes.
+
+        Args:
+            X: Training rows.
+            y: Codes of their classes.
+            loss: Maps logits and codes to a number.
+            negatives: Weight of points made up just outside the classes, one for each row, as one more class.
+        """
+        shell = Shell.around(Standardise(X.shape[1]).fit(X)(X), y, len(self.classes_)) if negatives else None
 
         def terms(batch: Batch) -> dict[str, Tensor]:
             rows, codes = batch
-            return {"classification": loss(self.network_(rows), codes)}
+            rows = self.network_.standardise(rows)
+            found = {"classification": loss(self.network_.classify(rows), codes)}
+            if shell is not None:
+                logits = self.network_.classify(rows + shell.offsets(codes))
+                found["negatives"] = negatives * loss(logits, torch.full_like(codes, len(self.classes_)))
+            return found
 
         self._fit_network(X, y, terms)
 

@@ -41,7 +41,7 @@ class LocalOutlierClassifier(ClosedSetClassifier):
         """The space in which neighbours are looked for."""
 
     def _fit(self, X: Tensor, y: Tensor) -> None:
-        # What an earlier fit left belongs to another network.
+        # What an earlier fit left belongs to another network, and would be fitted for nothing.
         self.__dict__.pop("reference_", None)
         self._fit_closed(X, y, loss=self._loss)
         with torch.no_grad():

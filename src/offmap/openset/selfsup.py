@@ -48,8 +48,8 @@ class SelfSupClassifier(ClosedSetClassifier):
     mixes: Positive = 0.5
     outside: NDArray[Any] | None = None
 
-    def _build(self) -> None:
-        self.network_ = self._closed_network(outputs=len(self.classes_) + 1)
+    def _extra_classes(self) -> int:
+        return 1
 
     def _fit(self, X: Tensor, y: Tensor) -> None:
         mix, outside = Mixer(X, y), self._outside_rows()

@@ -4,9 +4,12 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 from torch.optim import AdamW
 
+from offmap.nets import Standardise
 from offmap.openset.negatives import class_means
 from offmap.train import Batch, Batches, History, descend, train
 
+# Relative spread of the rows' lengths below which they lie on a sphere.
+_SPHERE = 1e-3
 # The usual temperature of a cosine classifier.
 _TEMPERATURE = 0.1
 
@@ -26,6 +29,19 @@ class Adapter(nn.Module):
     def forward(self, X: Tensor) -> Tensor:
         """Rows of length 1."""
         return normalize(X + self.shift(X), dim=1)
+
+
+def fit_scale(layer: Standardise, X: Tensor) -> None:
+    """Brings rows to the scale that networks learn well at, without bending the space more than it must.
+
+    Rows on a sphere, such as sentence embeddings, are all divided by one number, which keeps their angles; features
+    of other rows, which may be in different units, are standardised one by one.
+    """
+    layer.fit(X)
+    length = X.norm(dim=1)
+    if length.std(correction=0) < _SPHERE * length.mean():
+        layer.mean.zero_()
+        layer.scale.fill_(layer.scale.mean())
 
 
 def fit_adapter(adapter: Adapter, X: Tensor, y: Tensor, *, epochs: int) -> History:

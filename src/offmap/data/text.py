@@ -1,0 +1,206 @@
+"""Texts as vectors: a scikit-learn transformer around a sentence encoder."""
+
+import hashlib
+import re
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from torch import Tensor
+
+from offmap import parameters
+from offmap.data import text_model
+from offmap.data.text_cache import Embedding, EmbeddingCache, cache_file
+from offmap.data.text_tuning import tune, tuned_copy
+from offmap.parameters import Count, Natural, Positive
+from offmap.progress import bar
+from offmap.train import History, local_seed
+
+__all__ = ["TextEncoder", "TextTruncated"]
+
+# A part of a character alone: no bytes in UTF-8 stand for it.
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+Texts = str | Collection[str] | ArrayLike
+
+
+class TextTruncated(UserWarning):
+    """Texts that are longer than the model reads: what comes after the part that was read has no effect."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Turns texts into vectors that lie close to each other when the texts mean much the same.
+
+    A text gets the same bytes whatever texts come with it. What was encoded once is read from the user's cache from
+    then on. A text that is longer than the model reads (256 tokens, some 200 words, for the default one) counts by its
+    beginning, with a ``TextTruncated`` warning.
+
+    Args:
+        model: "minilm" (all-MiniLM-L6-v2: 384 numbers of unit length a text; comes with the extra ``text`` and never
+            asks the network), or the name or the folder of a sentence-transformers model.
+        cache: Whether to keep vectors in the user's cache, or the folder to keep them in. The environment variable
+            ``OFFMAP_CACHE`` moves the user's cache.
+        tune_layers: How many of the last layers ``fit`` trains on the labels; with 0 it learns nothing.
+        epochs: Passes over the training texts.
+        batch_size: Texts a step of training.
+        lr: Learning rate.
+        random_state: Seed; with one, the same texts and labels give the same model.
+        device: Where torch works, such as "cpu" or "cuda".
+
+    Example:
+        >>> texts = ["my card was stolen", "someone took my card", "will it rain today?"]
+        >>> stolen, took, rain = TextEncoder(cache=False).transform(texts)
+        >>> bool(stolen @ took > 2 * stolen @ rain)
+        True
+
+    Reference: Reimers and Gurevych, Sentence-BERT, arXiv:1908.10084.
+    """
+
+    model: str = "minilm"
+    cache: bool | str = True
+    tune_layers: Natural = 0
+    epochs: Count = 5
+    batch_size: Count = 64
+    lr: Positive = 1e-4
+    random_state: int | None = None
+    device: str = "cpu"
+
+    def fit(self, X: Texts, y: ArrayLike | None = None) -> Self:
+        """Checks the texts ``X``, and trains the last layers on their classes ``y`` if it is to.
+
+        Leaves the tensors of the trained layers in ``tuned_`` and the loss of each epoch in ``history_``.
+        """
+        parameters.check(self)
+        texts = _checked(X)
+        tuned, history = self._tune(texts, y) if self.tune_layers else ({}, {})
+        self.tuned_, self.history_ = tuned, history
+        return self
+
+    def transform(self, X: Texts) -> NDArray[np.float32]:
+        """The vectors ``(n, d)`` of the texts ``X``; one text alone is one row."""
+        check_is_fitted(self)
+        parameters.check(self)
+        texts = _checked(X)
+        found = self._embed(texts)
+        if cut := sum(embedding.cut for embedding in found):
+            message = f"{cut} of {len(texts)} texts are longer than the model {self.model!r} reads; their ends are lost"
+            warnings.warn(message, TextTruncated, stacklevel=3)
+        return np.stack([embedding.vector for embedding in found])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return not self.tune_layers or hasattr(self, "tuned_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array, tags.input_tags.two_d_array, tags.input_tags.string = True, False, True
+        tags.requires_fit = tags.target_tags.required = bool(self.tune_layers)
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the network: it is large, and made again from ``tuned_`` when it is needed."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_built"}
+
+    @property
+    def _n_features_out(self) -> int:
+        check_is_fitted(self)
+        return len(self._embed(["width"])[0].vector)
+
+    def _tune(self, texts: list[str], y: ArrayLike | None) -> tuple[dict[str, Tensor], History]:
+        codes = torch.from_numpy(_codes(texts, y))
+        network = text_model.load(self.model, self.device)
+        with local_seed(int(np.random.default_rng(self.random_state).integers(2**31))):
+            return tune(
+                network,
+                texts,
+                codes,
+                layers=self.tune_layers,
+                epochs=self.epochs,
+                batch_size=self.batch_size,
+                lr=self.lr,
+            )
+
+    def _embed(self, texts: Sequence[str]) -> list[Embedding]:
+        keys = [hashlib.sha256(text.encode()).digest() for text in texts]
+        with EmbeddingCache(cache_file(self.cache, self.model, self._identity())) as cache:
+            found = cache.find(dict.fromkeys(keys))
+            missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+            for some in self._encode(missing):
+                cache.keep(some)
+                found.update(some)
+        return [found[key] for key in keys]
+
+    def _encode(self, missing: dict[bytes, str]) -> Iterator[dict[bytes, Embedding]]:
+        """The embeddings of texts, batch by batch."""
+        if not missing:
+            return
+        network, keys, texts = self._network(), list(missing), list(missing.values())
+        counts, limit = text_model.count_tokens(network, texts), text_model.token_limit(network)
+        with bar("encoding", total=len(texts)) as shown:
+            for part in text_model.parts(counts, limit):
+                rows = part.members
+                vectors = text_model.encoded(network, texts, part)
+                yield {
+                    keys[row]: Embedding(vector, counts[row] > limit) for row, vector in zip(rows, vectors, strict=True)
+                }
+                shown.advance(len(rows))
+
+    def _network(self) -> Any:
+        network = text_model.load(self.model, self.device)
+        if not self._tuned():
+            return network
+        wanted = self.device, self._identity()
+        if getattr(self, "_built", (None, None))[0] != wanted:
+            self._built = wanted, tuned_copy(network, self._tuned())
+        return self._built[1]
+
+    def _identity(self) -> str:
+        """The digest of all that the vector of a text depends on."""
+        parts = text_model.identity(self.model, self.device), text_model.digest(self._tuned())
+        return hashlib.sha256(" ".join(parts).encode()).hexdigest()
+
+    def _tuned(self) -> dict[str, Tensor]:
+        return getattr(self, "tuned_", {})
+
+
+def _checked(X: Any) -> list[str]:
+    """The texts of ``X`` as a list, if that is what it holds."""
+    texts = [X] if isinstance(X, str) else X
+    if not isinstance(texts, Collection) or isinstance(texts, bytes | Mapping | Set) or getattr(texts, "ndim", 1) != 1:
+        raise ValueError(f"X must be a text or a one-dimensional list or array of texts; got a {type(X).__name__}")
+    if not len(texts):
+        raise ValueError("X holds no texts; expected one or more")
+    for position, text in enumerate(texts):
+        if problem := _problem(text):
+            raise ValueError(f"X[{position}] {problem}; every item of X must be a text with something in it")
+    return [str(text) for text in texts]
+
+
+def _problem(text: object) -> str:
+    if not isinstance(text, str):
+        return f"is {text!r}, a {type(text).__name__}" if text is not None else "is None"
+    if not text.strip():
+        return "is empty"
+    return "has half a surrogate pair, which is no character" if _SURROGATE.search(text) else ""
+
+
+def _codes(texts: list[str], y: ArrayLike | None) -> NDArray[np.int64]:
+    """The code of the class of each text."""
+    if y is None:
+        raise ValueError("tune_layers above 0 requires y to be passed, but the target y is None")
+    labels = column_or_1d(y)
+    check_consistent_length(texts, labels)
+    assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError("y holds one class only; tune_layers above 0 needs two or more")
+    return codes

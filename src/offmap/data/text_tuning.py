@@ -1,0 +1,169 @@
+"""Tuning the last layers of a sentence encoder on texts of known classes."""
+
+import copy
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, normalize
+from torch.nn.utils.rnn import pad_sequence
+from torch.optim import AdamW
+
+from offmap.data.text_model import count_tokens, layers_of, parts, token_limit, tokens
+from offmap.progress import bar
+from offmap.train import Batch, History, descend, train
+
+__all__ = ["tune", "tuned_copy"]
+
+# The sharpness of the softmax over cosines, which lie between -1 and 1.
+_SCALE = 20.0
+
+
+def tune(
+    network: Any, texts: Sequence[str], codes: Tensor, *, layers: int, epochs: int, batch_size: int, lr: float
+) -> tuple[dict[str, Tensor], History]:
+    r"""Trains the last layers so that the texts of a class point one way.
+
+    The loss is :math:`-\log \mathrm{softmax}_y(20 \cos(z, w_c))`, where :math:`z` is the vector of a text, :math:`y`
+    its class and :math:`w_c` a direction for each class, at first the mean of its texts. The layers below stay as they
+    are: they are run once, and what they say of each token is kept in memory.
+
+    Args:
+        network: The model; it is not changed.
+        texts: The training texts.
+        codes: The code 0, 1, … of the class of each.
+        layers: How many layers to train.
+        epochs: Passes over the texts.
+        batch_size: Texts a step.
+        lr: Learning rate.
+
+    Returns:
+        The tensors of the tuned layers, by their names in the list of all layers, and the loss of each epoch.
+    """
+    own = copy.deepcopy(network).requires_grad_(False)
+    moving, first = layers_of(own), len(layers_of(own)) - layers
+    if first < 0:
+        raise ValueError(f"tune_layers must be at most {len(moving)}, the layers of the model; got {layers}")
+    states, vectors = _run_below(own, texts, moving[first])
+    del moving[:first]
+    upper = _Upper(own)
+    _require_same(upper, states, vectors)
+    directions = nn.Parameter(_class_means(vectors, codes))
+    optimizer = AdamW([*moving.requires_grad_().parameters(), directions], lr=lr)
+
+    def objective(batch: Batch) -> dict[str, Tensor]:
+        rows, y = batch
+        cosines = normalize(upper([states[row] for row in rows.tolist()])) @ normalize(directions).T
+        return {"cross_entropy": cross_entropy(_SCALE * cosines, y.to(cosines.device))}
+
+    lengths = torch.tensor([len(state) for state in states])
+    history = train(
+        descend(optimizer, objective, clip=1.0),
+        _SimilarLengths(lengths, codes, batch_size),
+        epochs=epochs,
+        state={"upper": upper, "optimizer": optimizer},
+        label="tuning",
+    )
+    return {_shifted(name, first): tensor.cpu().clone() for name, tensor in moving.state_dict().items()}, history
+
+
+def tuned_copy(network: Any, tuned: dict[str, Tensor]) -> Any:
+    """A model like ``network`` with the layers that ``tune`` returned."""
+    own = copy.deepcopy(network)
+    found = layers_of(own).load_state_dict(tuned, strict=False)
+    if found.unexpected_keys:
+        raise ValueError(f"tuned_ holds {found.unexpected_keys[0]!r}, which the model does not have")
+    return own
+
+
+class _Given(nn.Module):
+    """Stands in for the embeddings of a model, and hands over the states of tokens that it was given."""
+
+    states: Tensor
+
+    def forward(self, *_: Any, **__: Any) -> Tensor:
+        return self.states
+
+
+class _Upper(nn.Module):
+    """What is left of a model without its lower layers: from the states of tokens to the vectors of texts."""
+
+    def __init__(self, network: Any) -> None:
+        super().__init__()
+        self.network = network
+        self.given = network[0].auto_model.embeddings = _Given()
+
+    def forward(self, states: Sequence[Tensor]) -> Tensor:
+        """The vectors of texts from the states of their tokens."""
+        self.given.states = pad_sequence(list(states), batch_first=True)
+        mask = pad_sequence([state.new_ones(len(state), dtype=torch.long) for state in states], batch_first=True)
+        return self.network({"input_ids": torch.zeros_like(mask), "attention_mask": mask})["sentence_embedding"]
+
+
+@dataclass(frozen=True)
+class _SimilarLengths:
+    """Batches of texts that are about as long as each other, which leaves little to pad; new ones every time."""
+
+    lengths: Tensor
+    codes: Tensor
+    size: int
+
+    def __len__(self) -> int:
+        return math.ceil(len(self.lengths) / self.size)
+
+    def __iter__(self) -> Iterator[Batch]:
+        order = (self.lengths * (1 + torch.rand(len(self.lengths)))).argsort()
+        batches = order.tensor_split(len(self))
+        for place in torch.randperm(len(self)).tolist():
+            yield batches[place], self.codes[batches[place]]
+
+
+@torch.no_grad()
+def _run_below(network: Any, texts: Sequence[str], layer: nn.Module) -> tuple[list[Tensor], Tensor]:
+    """What reaches ``layer`` from each token of each text, and the vectors of the texts."""
+    found: dict[int, tuple[Tensor, Tensor]] = {}
+    with _inputs_of(layer) as reached, bar("reading", total=len(texts)) as shown:
+        for width, members, _ in parts(count_tokens(network, texts), token_limit(network)):
+            read = tokens(network, [texts[row] for row in members], width)
+            masks, vectors = read["attention_mask"].bool(), network(read)["sentence_embedding"]
+            states = (state[mask] for state, mask in zip(reached.pop(), masks, strict=True))
+            found.update(zip(members, zip(states, vectors, strict=True), strict=True))
+            shown.advance(len(members))
+    ordered = [found[row] for row in range(len(texts))]
+    return [states for states, _ in ordered], torch.stack([vector for _, vector in ordered])
+
+
+@contextmanager
+def _inputs_of(layer: nn.Module) -> Iterator[list[Tensor]]:
+    """Gathers what ``layer`` is called with."""
+    reached: list[Tensor] = []
+
+    def note(_: nn.Module, args: tuple[Tensor, ...], kwargs: dict[str, Tensor]) -> None:
+        reached.append(args[0] if args else kwargs["hidden_states"])
+
+    hook = layer.register_forward_pre_hook(note, with_kwargs=True)
+    yield reached
+    hook.remove()
+
+
+@torch.no_grad()
+def _require_same(upper: _Upper, states: list[Tensor], vectors: Tensor) -> None:
+    """Refuses a model that cannot be cut in two in this way."""
+    if not torch.allclose(upper(states[:4]), vectors[:4], atol=1e-3):
+        kind = type(upper.network[0].auto_model).__name__
+        raise ValueError(f"tune_layers must be 0: the last layers of a {kind} cannot be run alone")
+
+
+def _class_means(vectors: Tensor, codes: Tensor) -> Tensor:
+    sums = vectors.new_zeros(int(codes.max()) + 1, vectors.shape[1])
+    return normalize(sums.index_add(0, codes.to(vectors.device), normalize(vectors)))
+
+
+def _shifted(name: str, first: int) -> str:
+    """The name in the list of all layers of a tensor that is in the list of those from ``first`` on."""
+    layer, _, rest = name.partition(".")
+    return f"{first + int(layer)}.{rest}"
