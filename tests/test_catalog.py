@@ -50,7 +50,7 @@ def test_every_method_and_parameter_is_explained(each: offmap.catalog.Method) ->
 def test_the_parameters_of_a_method_come_before_the_shared_ones() -> None:
     names = [parameter["parameter"] for parameter in method("vae").parameters()]
     assert names[0] == "noise"
-    assert names[-4:] == ["alpha", "calibration", "random_state", "device"]
+    assert names[-5:] == ["alpha", "calibration", "encoder", "random_state", "device"]
     meanings = {parameter["parameter"]: parameter["meaning"] for parameter in method("vae").parameters()}
     assert meanings["alpha"] == "False-alarm rate that the threshold is set for."
     assert meanings["batch_size"] == "Rows a step."

@@ -1,14 +1,16 @@
 """The demo: what it promises is what it measures, and its table fits a terminal."""
 
 import json
+import math
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from offmap import cli, demo
 from offmap.demo import Demo
-from offmap.report.measures import AUROC, FALSE_ALARMS, PROMISED, RECALL, rate_interval
+from offmap.report.measures import AUROC, FALSE_ALARMS, PROMISED, RECALL
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +27,11 @@ def test_unknown_digits_are_noticed_at_the_promised_rate_of_false_alarms(found: 
     for section in found.sections:
         assert section.metrics[AUROC] > 0.85
         assert section.metrics[RECALL] > 0.4
-        low, high = rate_interval(section.normal_novelty, section.threshold)
-        assert low < section.metrics[PROMISED] < high, section.name
+        promised, measured = section.metrics[PROMISED], section.metrics[FALSE_ALARMS]
+        # Both the rows that set the threshold and those that test it are a sample.
+        calibration, test = len(np.asarray(section.calibration_novelty)), len(section.normal_novelty)
+        spread = math.sqrt(promised * (1 - promised) * (1 / calibration + 1 / test))
+        assert abs(measured - promised) < 2.5 * spread, section.name
 
 
 def test_known_digits_are_named(found: Demo) -> None:

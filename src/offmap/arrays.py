@@ -38,6 +38,14 @@ def check_rows(estimator: Any, X: ArrayLike, *, reset: bool, image_shape: Sequen
     return rows
 
 
+def holds_text(X: Any) -> bool:
+    """Whether ``X`` is a text, or a list, array or series of texts."""
+    if isinstance(X, str):
+        return True
+    flat = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1
+    return flat and len(X) > 0 and isinstance(next(iter(X)), str)
+
+
 def as_images(rows: Rows, image_shape: Sequence[int] | None) -> Rows:
     """Gives images the shape ``(n, h, w, c)`` and refuses values that are not intensities."""
     if image_shape is not None and rows.ndim == 2:

@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, clone
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 from torch import Tensor
 
 from offmap import parameters, persist
-from offmap.arrays import Rows, check_rows, in_chunks, to_tensor
+from offmap.arrays import Rows, check_rows, holds_text, in_chunks, to_tensor
 from offmap.calibration import FloatArray, hold_out, p_values, threshold
 from offmap.parameters import Fraction, Share
 from offmap.train import History, local_seed
@@ -34,6 +34,7 @@ class OpenWorldEstimator(BaseEstimator, ABC):
     Args:
         alpha: False-alarm rate that the threshold is set for.
         calibration: Share of the rows held out from training to set the threshold and the p-values.
+        encoder: Turns what is given as ``X`` into rows first, as ``TextEncoder()`` does with texts; it is fitted too.
         random_state: Seed; with one, the same data give the same model.
         device: Where torch works, such as "cpu" or "cuda".
     """
@@ -43,6 +44,7 @@ class OpenWorldEstimator(BaseEstimator, ABC):
 
     alpha: Fraction = 0.05
     calibration: Fraction = 0.1
+    encoder: BaseEstimator | None = None
     random_state: int | np.random.RandomState | np.random.Generator | None = None
     device: str = "cpu"
 
@@ -62,17 +64,23 @@ class OpenWorldEstimator(BaseEstimator, ABC):
         check_is_fitted(self)
         persist.save(self, path)
 
-    def _build(self) -> None:  # noqa: B027 - a method without networks has nothing to build
+    def _build(self) -> None:
         """Makes the networks from the parameters and the shapes that ``fit`` saw; ``load`` calls it too."""
 
     @abstractmethod
     def _novelty_of(self, rows: Rows) -> FloatArray:
         """Novelty of rows that have passed the door."""
 
-    def _enter(self, X: ArrayLike, *, reset: bool = False) -> Rows:
+    def _enter(self, X: Any, y: Any = None, *, reset: bool = False) -> Rows:
         """Rows that are fit to work on: the only door."""
         if not reset:
             check_is_fitted(self)
+        elif self.encoder is not None:
+            self.encoder_ = clone(self.encoder).fit(X, y)
+        if self.encoder is not None:
+            X = self.encoder_.transform(X)
+        elif holds_text(X):
+            raise ValueError("X holds text; give an encoder, such as encoder=TextEncoder(), or encode it before")
         rows = check_rows(self, X, reset=reset, image_shape=getattr(self, "image_shape", None))
         return rows if self.spatial or rows.ndim == 2 else _flat(rows)
 
@@ -164,7 +172,7 @@ class OpenSetClassifier(ClassifierMixin, OpenWorldEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learns the known classes ``y`` (ints or strings) of the rows ``X``."""
         rng = self._start()
-        rows = self._enter(X, reset=True)
+        rows = self._enter(X, y, reset=True)
         _require_two(rows)
         codes = self._learn_labels(rows, y)
         train, held_out = self._split(codes, rng)

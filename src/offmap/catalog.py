@@ -61,13 +61,13 @@ def method(name: str) -> Method:
 
 
 def public_class(path: str) -> Any | None:
-    """The class at ``offmap.<family>.<Class>`` if it is a public one; nothing else is ever looked up."""
+    """The estimator or encoder at ``offmap.<family>.<Class>`` if it is public; nothing else is ever looked up."""
     root, _, rest = path.partition(".")
     family, _, name = rest.partition(".")
-    if root != "offmap" or family not in FAMILIES:
+    if root != "offmap" or family not in (*FAMILIES, "data"):
         return None
     module = importlib.import_module(f"offmap.{family}")
-    return getattr(module, name) if name in module.__all__ and name.endswith(_KINDS) else None
+    return getattr(module, name) if name in module.__all__ and name.endswith((*_KINDS, "Encoder")) else None
 
 
 def public_path(cls: type) -> str:
@@ -86,7 +86,7 @@ def _documented(cls: type) -> dict[str, str]:
     return found
 
 
-_SHARED = ("alpha", "calibration", "random_state", "device", "rule", "unknown_label")
+_SHARED = ("alpha", "calibration", "encoder", "random_state", "device", "rule", "unknown_label")
 _KINDS = ("Detector", "Classifier")
 
 

@@ -7,10 +7,8 @@ started and failed (training diverged, a benchmark's run failed, the disk is ful
 
 import os
 import sys
-from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -18,7 +16,6 @@ from offmap import terminal
 from offmap.errors import WorkFailed
 
 if TYPE_CHECKING:
-    from offmap.bench import Figure, Table
     from offmap.data import Data
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
@@ -225,13 +222,14 @@ def bench(
 ) -> None:
     """Run tables of the papers, going on where the last run stopped."""
     from offmap import bench as library
+    from offmap.bench.select import select, stored_cells
 
     known = {item.name: item for item in library.everything()}
     if not names and not render:
         listed = [{"name": item.name, "source": item.source, "shows": item.caption} for item in known.values()]
         terminal.show("Tables and figures", listed, as_json)
         return
-    chosen = _chosen(names or [], known)
+    chosen = select(names or [], known)
     with terminal.messages(quiet) as tell:
         for name in chosen:
             tell(f"running {name}, profile {profile}")
@@ -242,32 +240,8 @@ def bench(
         if page is not None:
             tell(f"wrote {page}")
     if as_json:
-        cells = [cell for name in chosen for cell in _cells(known[name], profile, row, column)]
+        cells = [cell for name in chosen for cell in stored_cells(known[name], profile, row, column)]
         terminal.write(terminal.to_json({"cells": cells, "page": None if page is None else str(page)}))
-
-
-def _chosen(names: Iterable[str], known: Collection[str]) -> list[str]:
-    """The tables and figures of these names; the first words of several stand for all of them."""
-    chosen: list[str] = []
-    for name in names:
-        found = [name] if name in known else [each for each in known if each.startswith(f"{name}-")]
-        if not found:
-            guess = get_close_matches(name, [*known, *(each.partition("-")[0] for each in known)], n=1)
-            hint = f"did you mean {guess[0]!r}?" if guess else "'offmap bench' lists them"
-            raise ValueError(f"there is no table or figure {name!r}; {hint}")
-        chosen += found
-    return list(dict.fromkeys(chosen))
-
-
-def _cells(item: "Table | Figure", profile: str, rows: list[str] | None, columns: list[str] | None) -> list[Any]:
-    """The stored results of a table; a figure has none."""
-    from dataclasses import asdict
-
-    from offmap.bench import Table
-    from offmap.bench.run import empty_cells
-
-    places = empty_cells(item, profile, rows or None, columns or None) if isinstance(item, Table) else []
-    return [asdict(cell) for place in places if (cell := place.stored()) is not None]
 
 
 def _open(spec: str, text: str | None, label: str | None) -> "Data":

@@ -9,6 +9,7 @@ import platform
 from importlib.metadata import version
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from torch import nn
 
 from offmap import tensorfile
@@ -23,29 +24,50 @@ _PARTS = {"class", "parameters", "versions", "attributes", "modules"}
 _ALWAYS_FITTED = {"calibration_novelty_", "history_", "input_shape_", "threshold_"}
 
 
+# Marks an estimator inside another in the file.
+_ESTIMATOR = "$estimator"
+
+
 class ModelFileError(ValueError):
     """A model file that cannot be loaded; the message says why."""
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Writes a fitted estimator to ``path``; a kill while writing leaves the old file whole."""
+    content = {"schema": SCHEMA, "versions": _versions()} | _content(estimator)
+    try:
+        tensorfile.write(path, content)
+    except TypeError as error:
+        raise TypeError(f"{error}; set_params changes a parameter without a new fit") from None
+
+
+def _content(estimator: Any) -> dict[str, Any]:
+    """Class, parameters and fitted state; an encoder among them is taken apart likewise."""
     if public_class(public_path(type(estimator))) is not type(estimator):
         raise TypeError(f"{type(estimator).__name__} cannot be saved: only Offmap's own estimators can be loaded again")
     check(estimator)
     modules = _modules(estimator)
     attributes = {name: value for name, value in vars(estimator).items() if _is_fitted_name(name)}
-    content = {
-        "schema": SCHEMA,
+    return {
         "class": public_path(type(estimator)),
-        "parameters": estimator.get_params(deep=False),
-        "versions": _versions(),
-        "attributes": {name: value for name, value in attributes.items() if name not in modules},
+        "parameters": _taken_apart(estimator.get_params(deep=False)),
+        "attributes": _taken_apart({name: value for name, value in attributes.items() if name not in modules}),
         "modules": {name: dict(module.state_dict()) for name, module in modules.items()},
     }
-    try:
-        tensorfile.write(path, content)
-    except TypeError as error:
-        raise TypeError(f"{error}; set_params changes a parameter without a new fit") from None
+
+
+def _taken_apart(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: {_ESTIMATOR: _content(value)} if isinstance(value, BaseEstimator) else value
+        for name, value in values.items()
+    }
+
+
+def _put_together(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _rebuilt(value[_ESTIMATOR]) if isinstance(value, dict) and _ESTIMATOR in value else value
+        for name, value in values.items()
+    }
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -70,9 +92,9 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _restore(content: Any) -> Any:
     _require_known_schema(content)
-    cls = _class_of(content["class"])
     try:
-        return _rebuilt(cls, content)
+        _require_fitted(content["attributes"])
+        return _rebuilt(content)
     except ModelFileError:
         raise
     except Exception as error:  # what a file says may be wrong in any way, and must end in one error
@@ -80,15 +102,16 @@ def _restore(content: Any) -> Any:
         raise ModelFileError(f"its content does not fit {content['class']}: {reason}") from None
 
 
-def _rebuilt(cls: Any, content: Any) -> Any:
-    estimator = cls(**content["parameters"])
+def _rebuilt(content: Any) -> Any:
+    estimator = _class_of(content["class"])(**_put_together(content["parameters"]))
     check(estimator)
-    _require_fitted_names(content["attributes"])
-    for name, value in content["attributes"].items():
+    for name, value in _put_together(content["attributes"]).items():
+        if not _is_fitted_name(name):
+            raise ModelFileError(f"it holds {name}, which no fit leaves")
         setattr(estimator, name, value)
     # The first weights of a network are drawn at random, which must not move the caller's random state.
     with local_seed(0):
-        estimator._build()
+        getattr(estimator, "_build", lambda: None)()
     modules = _modules(estimator)
     if modules.keys() != content["modules"].keys():
         raise ModelFileError(f"its networks should be {sorted(modules)}, but are {sorted(content['modules'])}")
@@ -108,11 +131,9 @@ def _require_known_schema(content: Any) -> None:
         raise ModelFileError(f"it lacks {', '.join(missing)}")
 
 
-def _require_fitted_names(attributes: dict[str, Any]) -> None:
+def _require_fitted(attributes: dict[str, Any]) -> None:
     if missing := sorted(_ALWAYS_FITTED - attributes.keys()):
         raise ModelFileError(f"it lacks {', '.join(missing)}")
-    if strange := sorted(name for name in attributes if not _is_fitted_name(name)):
-        raise ModelFileError(f"it holds {', '.join(strange)}, which no fit leaves")
 
 
 def _fill(module: nn.Module, name: str, tensors: Any) -> None:

@@ -251,7 +251,7 @@ def _resume(checkpoint: Checkpoint | None, state: Mapping[str, Any]) -> tuple[_P
     if not isinstance(left, dict) or "run" not in left:
         raise TrainingError(f"{checkpoint.path} is a file, but not a checkpoint of training; choose another name")
     if left["run"] != checkpoint.run:
-        raise TrainingError(f"checkpoint {checkpoint.path} belongs to other data or parameters; remove it to start anew")
+        raise TrainingError(f"{checkpoint.path} belongs to other data or parameters; remove it to start anew")
     for name, part in state.items():
         part.load_state_dict(left["parts"][name])
     torch.set_rng_state(left["random"])

@@ -1,4 +1,7 @@
-"""Data: named sets with checksums, readers of files and folders, open-set splits, and made-up images."""
+"""Data: named sets with checksums, readers of files and folders, open-set splits, made-up images, a text encoder."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from offmap.data.readers import open_data, read
 from offmap.data.registry import Listing, describe, load, load_table, names
@@ -7,12 +10,17 @@ from offmap.data.splits import OpenSplit, hold_out_classes, known_classes
 from offmap.data.store import DataCorrupt, DataNotFound
 from offmap.data.synthetic import constant_images, uniform_noise
 
+if TYPE_CHECKING:
+    from offmap.data.text import TextEncoder, TextTruncated
+
 __all__ = [
     "Data",
     "DataCorrupt",
     "DataNotFound",
     "Listing",
     "OpenSplit",
+    "TextEncoder",
+    "TextTruncated",
     "constant_images",
     "describe",
     "hold_out_classes",
@@ -24,3 +32,10 @@ __all__ = [
     "read",
     "uniform_noise",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the text encoder, and torch with it, when it is first asked for."""
+    if name in ("TextEncoder", "TextTruncated"):
+        return getattr(importlib.import_module("offmap.data.text"), name)
+    raise AttributeError(f"module 'offmap.data' has no attribute {name!r}")

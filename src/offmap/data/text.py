@@ -68,7 +68,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     model: str = "minilm"
     cache: bool | str = True
     tune_layers: Natural = 0
-    epochs: Count = 5
+    epochs: Count = 3
     batch_size: Count = 64
     lr: Positive = 1e-4
     random_state: int | None = None

@@ -98,13 +98,13 @@ class EmbeddingCache:
     def _give_up(self, message: str) -> None:
         self._close()
         self._path = None
-        warnings.warn(message, CacheWarning, stacklevel=6)
+        warnings.warn(message, CacheWarning, stacklevel=7)
 
     def _start_anew(self, message: str) -> None:
         self._close()
         if self._path is not None and not _remove(self._path):
             self._path = None
-        warnings.warn(message, CacheWarning, stacklevel=6)
+        warnings.warn(message, CacheWarning, stacklevel=7)
 
     def _close(self) -> None:
         if self._database is not None:

@@ -100,7 +100,8 @@ class ANSClassifier(OpenSetClassifier):
         steps: Steps that train the heads.
         head_batch: Rows of its own class that each head sees in a step.
         lr: Step size of AdamW for the heads.
-        C: Inverse strength of the penalty of the logistic regression that names the known classes.
+        penalty: Weight of the squared weights, against the mean loss, in the logistic regression that names the
+            known classes.
 
     Reference: Bai et al., Open World Classification with Adaptive Negative Samples, arXiv:2303.05581.
 
@@ -130,7 +131,7 @@ class ANSClassifier(OpenSetClassifier):
     steps: Count = 400
     head_batch: Count = 16
     lr: Positive = 3e-4
-    C: Positive = 0.03
+    penalty: Positive = 3e-3
 
     def _build(self) -> None:
         width = math.prod(self.input_shape_)
@@ -151,7 +152,8 @@ class ANSClassifier(OpenSetClassifier):
 
     def _fit_classifier(self, Z: Tensor, y: Tensor) -> None:
         """The classifier of the known classes."""
-        logistic = LogisticRegression(C=self.C, tol=1e-3, max_iter=1000).fit(Z.cpu().numpy(), y.cpu().numpy())
+        logistic = LogisticRegression(C=1 / (self.penalty * len(Z)), tol=1e-3, max_iter=1000)
+        logistic.fit(Z.cpu().numpy(), y.cpu().numpy())
         # With two classes scikit-learn has one row of weights, the log-odds of the second.
         weight, bias = (np.vstack([-half, half]) if len(half) == 1 else half for half in _halved(logistic))
         with torch.no_grad():
@@ -162,7 +164,8 @@ class ANSClassifier(OpenSetClassifier):
         """All heads, each on its own rows, the rest and its negatives."""
         classes = len(self.classes_)
         shell = Shell.around(Z, y, classes, radius=self.radius, gamma=self.gamma)
-        optimizer = AdamW(self.network_.heads.parameters(), lr=self.lr)
+        # Fused: a plain step would walk four times over the millions of weights of the heads.
+        optimizer = AdamW(self.network_.heads.parameters(), lr=self.lr, fused=True)
         per_epoch = math.ceil(self.steps / _HEAD_EPOCHS)
 
         def terms(batch: Batch) -> dict[str, Tensor]:

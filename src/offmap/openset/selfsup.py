@@ -45,7 +45,7 @@ class SelfSupClassifier(ClosedSetClassifier):
 
     rule: Literal["calibrated", "own"] = "own"
     temperature: Positive = 0.1
-    mixes: Positive = 0.5
+    mixes: Positive = 0.36
     outside: NDArray[Any] | None = None
 
     def _extra_classes(self) -> int:

@@ -1,0 +1,36 @@
+"""Which tables and figures a name means, and what is stored of them."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import asdict
+from difflib import get_close_matches
+from typing import Any
+
+from offmap.bench.figure import Figure
+from offmap.bench.run import empty_cells
+from offmap.bench.table import Table
+
+
+def select(names: Iterable[str], known: Collection[str]) -> list[str]:
+    """The tables and figures that are meant: by their names, or by the first words that several share.
+
+    Example:
+        >>> select(["speed", "dots"], known=["dots", "speed-start", "speed-training"])
+        ['speed-start', 'speed-training', 'dots']
+    """
+    chosen: list[str] = []
+    for name in names:
+        found = [name] if name in known else [each for each in known if each.startswith(f"{name}-")]
+        if not found:
+            guess = get_close_matches(name, [*known, *(each.partition("-")[0] for each in known)], n=1)
+            hint = f"did you mean {guess[0]!r}?" if guess else "'offmap bench' lists them"
+            raise ValueError(f"there is no table or figure {name!r}; {hint}")
+        chosen += found
+    return list(dict.fromkeys(chosen))
+
+
+def stored_cells(
+    item: Table | Figure, profile: str, rows: Collection[str] | None = None, columns: Collection[str] | None = None
+) -> list[dict[str, Any]]:
+    """The stored results of a table as plain values; a figure has none."""
+    places = empty_cells(item, profile, rows or None, columns or None) if isinstance(item, Table) else []
+    return [asdict(cell) for place in places if (cell := place.stored()) is not None]

@@ -1,0 +1,231 @@
+"""ANS: its pieces against naive loops, and what it promises on digits."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.nn.functional import softplus
+
+from offmap.data import hold_out_classes
+from offmap.metrics import auroc, f1_open
+from offmap.nets import Standardise
+from offmap.openset import ANSClassifier, MSPClassifier
+from offmap.openset.ans import HeadBatches
+from offmap.openset.heads import OneVersusRestHeads
+from offmap.openset.negatives import Shell, ascend, class_means, class_variance
+from offmap.openset.space import Adapter, fit_adapter, fit_scale
+
+DIGITS = load_digits()
+SPLIT = hold_out_classes(DIGITS.images / 16, DIGITS.target, known=list(range(7)), test_size=0.4)
+
+
+def separate_head(heads: OneVersusRestHeads, place: int) -> nn.Sequential:
+    """Head number ``place`` as a network of plain linear layers."""
+    layers: list[nn.Module] = []
+    for weight, bias in zip(heads.weights, heads.biases, strict=True):
+        linear = nn.Linear(weight.shape[1], weight.shape[2])
+        linear.weight.data, linear.bias.data = weight[place].T.clone(), bias[place, 0].clone()
+        layers += [linear, nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def test_batched_heads_are_the_separate_heads() -> None:
+    torch.manual_seed(0)
+    heads = OneVersusRestHeads(classes=6, inputs=5, hidden=(8, 4), dropout=0.3).eval()
+    rows, own = torch.randn(11, 5), torch.randn(6, 3, 5)
+    for place in range(6):
+        head = separate_head(heads, place)
+        torch.testing.assert_close(heads(rows)[:, place], head(rows).squeeze(1), atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(heads.own(own)[place], head(own[place]).squeeze(1), atol=1e-5, rtol=1e-5)
+
+
+def test_the_sum_over_heads_gives_each_head_its_own_gradient() -> None:
+    torch.manual_seed(0)
+    heads = OneVersusRestHeads(classes=4, inputs=5, hidden=(8,), dropout=0.0)
+    own = torch.randn(4, 3, 5)
+    softplus(heads.own(own)).mean(1).sum().backward()
+    for place in range(4):
+        head = separate_head(heads, place)
+        softplus(head(own[place])).mean().backward()
+        torch.testing.assert_close(heads.weights[0].grad[place].T, head[0].weight.grad)
+
+
+def test_dropout_is_off_when_scoring() -> None:
+    heads = OneVersusRestHeads(classes=3, inputs=4, hidden=(64,), dropout=0.5)
+    rows = torch.randn(5, 4)
+    assert not torch.equal(heads.train()(rows), heads(rows))
+    assert torch.equal(heads.eval()(rows), heads(rows))
+
+
+@settings(deadline=None)
+@given(st.integers(0, 1000), st.floats(0.1, 5), st.floats(1.0, 3))
+def test_projection_reaches_the_shell_along_the_radius(seed: int, radius: float, gamma: float) -> None:
+    torch.manual_seed(seed)
+    shell = Shell(torch.ones(2, 6), torch.tensor([radius, 2 * radius]), gamma * torch.tensor([radius, 2 * radius]))
+    offset, codes = 3 * torch.rand(9, 1) * torch.randn(9, 6), torch.randint(2, (9,))
+    moved = shell.project(offset, codes)
+    for before, after, code in zip(offset, moved, codes, strict=True):
+        inner = radius * (1 + int(code))
+        length = float(before.norm())
+        expected = inner if length < inner else min(length, gamma * inner)
+        assert float(after.norm()) == pytest.approx(expected, rel=1e-4)
+        torch.testing.assert_close(after / after.norm(), before / before.norm(), atol=1e-5, rtol=1e-4)
+
+
+def test_the_radius_is_the_root_mean_square_distance_of_two_rows_of_the_class() -> None:
+    torch.manual_seed(0)
+    X, y = torch.randn(60, 4) * torch.tensor([1.0, 2.0, 0.5, 3.0]), torch.arange(60) % 3
+    shell = Shell.around(X, y, 3, gamma=1.5)
+    for code in range(3):
+        squares = torch.cdist(X[y == code].double(), X[y == code].double()).square()
+        assert float(shell.inner[code]) == pytest.approx(float(squares.mean().sqrt()), rel=1e-5)
+        np.testing.assert_allclose(shell.deviation[code], X[y == code].std(0, correction=0), rtol=1e-4)
+    torch.testing.assert_close(shell.outer, 1.5 * shell.inner)
+    assert (Shell.around(X, y, 3, radius=8.0).inner == 8).all()
+
+
+def test_class_means_and_variances_are_those_of_a_loop() -> None:
+    X, y = torch.randn(30, 3, dtype=torch.float64), torch.randint(4, (30,))
+    for code in range(4):
+        rows = X[y == code]
+        if len(rows):
+            torch.testing.assert_close(class_means(X, y, 4)[code], rows.mean(0))
+            torch.testing.assert_close(class_variance(X, y, 4)[code], rows.var(0, correction=0))
+
+
+def test_a_class_of_one_row_gets_the_spread_of_the_others() -> None:
+    X, y = torch.randn(21, 3), torch.tensor([0] * 10 + [1] * 10 + [2])
+    shell = Shell.around(X, y, 3)
+    assert shell.inner[2] > 0
+    torch.testing.assert_close(shell.deviation[2].square(), shell.deviation[:2].square().mean(0))
+
+
+def test_the_start_is_gaussian_with_twice_the_deviation_of_the_class() -> None:
+    torch.manual_seed(0)
+    shell = Shell(torch.tensor([[1.0, 3.0], [0.5, 2.0]]), torch.ones(2), torch.ones(2))
+    start = shell.start(torch.tensor([0, 1])[:, None].expand(2, 20000))
+    torch.testing.assert_close(start.std(1), 2 * shell.deviation, rtol=0.05, atol=0)
+
+
+def test_ascent_steps_have_their_length_and_raise_the_loss() -> None:
+    torch.manual_seed(0)
+    heads = OneVersusRestHeads(classes=3, inputs=4, hidden=(16,), dropout=0.0).eval()
+    rows, offset = torch.randn(3, 8, 4), 0.1 * torch.randn(3, 8, 4)
+    moved = ascend(heads.own, rows, offset, steps=1, size=0.01)
+    torch.testing.assert_close((moved - offset).norm(dim=-1), torch.full((3, 8), 0.01), rtol=1e-3, atol=0)
+    assert (heads.own(rows + moved) > heads.own(rows + offset)).all()
+    assert torch.equal(ascend(heads.own, rows, offset, steps=0, size=1.0), offset)
+    assert all(parameter.grad is None for parameter in heads.parameters())
+
+
+def test_head_batches_hold_own_rows_and_rows_of_the_rest() -> None:
+    torch.manual_seed(0)
+    y = torch.tensor([2, 0, 1, 1, 0, 2, 2, 1, 1])
+    seen_own: set[int] = set()
+    seen_rest: dict[int, set[int]] = {0: set(), 1: set(), 2: set()}
+    for own, rest in HeadBatches(y, classes=3, own=4, rest=2, steps=60):
+        assert own.shape == (3, 4)
+        assert rest.shape == (3, 8)
+        for code in range(3):
+            assert (y[own[code]] == code).all()
+            assert (y[rest[code]] != code).all()
+            seen_own |= set(own[code].tolist())
+            seen_rest[code] |= set(rest[code].tolist())
+    assert seen_own == set(range(9))
+    assert all(seen_rest[code] == set(torch.where(y != code)[0].tolist()) for code in range(3))
+
+
+def test_rows_on_a_sphere_keep_their_angles_and_others_are_standardised() -> None:
+    torch.manual_seed(0)
+    sphere = nn.functional.normalize(torch.randn(100, 5) + 1)
+    layer = Standardise(5)
+    fit_scale(layer, sphere)
+    scaled = layer(sphere)
+    torch.testing.assert_close(nn.functional.normalize(scaled), sphere)
+    assert float(scaled.std(0).mean()) == pytest.approx(1, rel=0.02)
+    fit_scale(layer, torch.randn(100, 5) * torch.tensor([1.0, 10, 100, 5, 2]))
+    assert float(layer.scale.max() / layer.scale.min()) > 20
+
+
+def test_the_adapter_starts_as_the_identity_and_brings_classes_together() -> None:
+    torch.manual_seed(0)
+    y = torch.arange(200) % 4
+    X = nn.functional.normalize(torch.randn(200, 8) + 2 * torch.eye(8)[y])
+    adapter = Adapter(8)
+    torch.testing.assert_close(adapter(X), X)
+    fit_adapter(adapter, X, y, epochs=300)
+    with torch.no_grad():
+        Z = adapter(X)
+
+    def spread(rows: torch.Tensor) -> float:
+        within = class_variance(rows, y, 4).sum(1).mean()
+        return float(within / class_means(rows, y, 4).var(0, correction=0).sum())
+
+    assert spread(Z) < 0.6 * spread(X)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> ANSClassifier:
+    return ANSClassifier(random_state=0).fit(SPLIT.X_train, SPLIT.y_train)
+
+
+def test_the_own_rule_is_that_every_head_says_no(fitted: ANSClassifier) -> None:
+    with torch.no_grad():
+        Z = fitted.network_.space(torch.from_numpy(SPLIT.X_test.reshape(-1, 64)).float())
+        logits = fitted.network_.heads(Z)
+    assert ((fitted.predict(SPLIT.X_test) == -1) == (logits < 0).all(1).numpy()).all()
+
+
+def test_rejects_more_unknown_digits_than_msp_at_equal_known_accuracy() -> None:
+    """Both thresholds pass the same share of known rows; the mean over three seeds."""
+    known = ~SPLIT.unknown
+
+    def caught(method: ANSClassifier | MSPClassifier) -> float:
+        novelty = method.fit(SPLIT.X_train, SPLIT.y_train).novelty(SPLIT.X_test)
+        assert np.mean(method.predict_closed(SPLIT.X_test[known]) == SPLIT.y_test[known]) > 0.94
+        return float(np.mean(novelty[SPLIT.unknown] > np.quantile(novelty[known], 0.95)))
+
+    ours = np.mean([caught(ANSClassifier(random_state=seed)) for seed in range(3)])
+    theirs = np.mean([caught(MSPClassifier(random_state=seed)) for seed in range(3)])
+    assert ours > theirs + 0.04
+
+
+def test_negatives_are_what_makes_it_work(fitted: ANSClassifier) -> None:
+    plain = ANSClassifier(negatives=0.0, random_state=0).fit(SPLIT.X_train, SPLIT.y_train)
+    known, labels = list(range(7)), SPLIT.y_test
+    with_negatives = f1_open(labels, fitted.predict(SPLIT.X_test), known, -1)
+    without = f1_open(labels, plain.predict(SPLIT.X_test), known, -1)
+    assert with_negatives > without + 0.05
+    assert with_negatives > 0.85
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"noise": False}, {"projection": False}, {"ascent_steps": 0}, {"radius": 8.0}, {"space": "adapted"}],
+    ids=str,
+)
+def test_every_part_can_be_switched(change: dict[str, object], fitted: ANSClassifier) -> None:
+    other = ANSClassifier(random_state=0, **change).fit(SPLIT.X_train, SPLIT.y_train)  # type: ignore[arg-type]
+    novelty = other.novelty(SPLIT.X_test)
+    assert not np.array_equal(novelty, fitted.novelty(SPLIT.X_test))
+    assert auroc(novelty[~SPLIT.unknown], novelty[SPLIT.unknown]) > 0.85
+
+
+def test_history_has_every_term(fitted: ANSClassifier) -> None:
+    assert set(fitted.history_) == {"own", "rest", "negatives"}
+    assert len(fitted.history_["own"]) == 20
+    assert fitted.history_["own"][-1] < fitted.history_["own"][0] < 7 * math.log(2) * 1.2
+
+
+def test_two_classes_and_a_class_of_one_row_work() -> None:
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(40, 3)), rng.normal(size=(40, 3)) + 6, [[20.0, 20.0, 20.0]]])
+    two = ANSClassifier(random_state=0, calibration=0.3).fit(X[:80], [0] * 40 + [1] * 40)
+    assert np.mean(two.predict_closed(X[:80]) == [0] * 40 + [1] * 40) > 0.95
+    three = ANSClassifier(random_state=0, calibration=0.3).fit(X, [0] * 40 + [1] * 40 + [2])
+    assert three.predict_closed(X[-1:]) == [2]
