@@ -223,9 +223,9 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         "unlabelled.npy has no labels; a table needs --label",
     ),
     "words among numbers": (("fit", "vae", "notes.csv", "--label", "kind", "--out", "x"), "column 'note' of notes.csv"),
-    "texts": (
-        ("fit", "vae", "notes.csv", "--text", "note", "--out", "x"),
-        "notes.csv holds texts, and methods take features or images",
+    "texts for a model of numbers": (
+        ("score", "vae.safetensors", "notes.csv", "--text", "note"),
+        "notes.csv holds texts, but the model was fitted on numbers",
     ),
     "no such model": (("score", "gone.safetensors", "novel.csv"), "there is no file gone.safetensors"),
     "cut model": (("score", "cut.safetensors", "novel.csv"), "cut.safetensors is not a whole safetensors file"),

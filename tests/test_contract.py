@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 
 import offmap
 from offmap.calibration import CalibrationWarning
@@ -86,8 +87,28 @@ def test_p_value_at_most_alpha_means_flagged(fitted: Any) -> None:
 
 
 def test_overflowing_rows_are_infinitely_novel_not_nan(fitted: Any) -> None:
-    novelty = fitted.novelty(np.array([[1e300, -1e300, 1e300, 1e300]]))
-    assert not np.isnan(novelty).any()
+    extreme = np.array([[1e300, -1e300, 1e300, 1e300]])
+    assert not np.isnan(fitted.novelty(extreme)).any()
+    if type(fitted) in CLASSIFIERS:
+        assert fitted.predict_proba(extreme).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_a_fit_that_failed_leaves_no_model(cls: Any, tmp_path: Path) -> None:
+    model = small(cls)
+    with pytest.raises(ValueError, match="at least 2"):
+        model.fit(*(part[:1] for part in blobs()))
+    with pytest.raises(NotFittedError):
+        model.novelty(blobs()[0])
+    with pytest.raises(NotFittedError):
+        model.save(tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_one_row_a_class_cannot_be_calibrated(cls: Any) -> None:
+    X, _ = blobs(4)
+    with pytest.raises(ValueError, match="more than one row"):
+        small(cls, rule="calibrated").fit(X, [0, 1, 2, 3])
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -167,7 +188,7 @@ def test_string_labels_come_back_and_unknown_is_a_string(cls: Any) -> None:
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 def test_calibration_may_be_zero_only_with_the_own_rule(cls: Any) -> None:
     X, y = blobs()
-    with pytest.raises(ValueError, match="calibration must be above 0"):
+    with pytest.raises(ValueError, match="needs calibration above 0"):
         small(cls, calibration=0.0, rule="calibrated").fit(X, y)
     if cls.own_threshold is None:
         return

@@ -220,7 +220,7 @@ def test_only_fitted_attributes_are_set(path: Path, name: str) -> None:
         ("parameters", {"noise": "laplace"}, "noise must be 'gaussian' or 'bernoulli'; got 'laplace'"),
         ("parameters", {"device": "nowhere"}, "nowhere"),
         ("attributes", {"input_shape_": "wide"}, "str"),
-        (None, {"parameters": []}, "items"),
+        (None, {"parameters": []}, "list"),
         (None, {"attributes": "none"}, "str"),
     ],
 )

@@ -3,13 +3,15 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
 
+from offmap import workflow
 from offmap.base import Detector, OpenSetClassifier
 from offmap.data import Data
 from offmap.data.rows import as_texts
@@ -119,14 +121,40 @@ def test_rows_without_labels_are_told_apart_only(model: Any) -> None:
     assert not {"known accuracy", "open-set accuracy"} & set(found)
 
 
-def test_texts_are_refused_everywhere(model: Any) -> None:
-    texts = Data(as_texts(["a word", "another"]), np.array([0, 1]), name="words.csv")
-    for use in (
-        lambda: fit_model(model, texts),
-        lambda: score_rows(model, texts),
-        lambda: evaluate_model(model, blobs(9), texts),
-    ):
-        with pytest.raises(ValueError, match=r"words\.csv holds texts"):
+class Lengths(TransformerMixin, BaseEstimator):
+    """Encodes a text as its length and its number of words."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = device
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        self.fitted_ = True
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        return np.array([[len(text), len(text.split())] for text in X], dtype=np.float64)
+
+
+def words(n: int, seed: int) -> Data:
+    lengths = np.random.default_rng(seed).integers(1, 9, size=n)
+    return Data(
+        as_texts(["word " * length for length in lengths]), np.where(lengths > 4, "long", "short"), name="words"
+    )
+
+
+def test_texts_go_through_an_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workflow, "TextEncoder", Lengths)
+    model = fit_model(configure("msp"), words(300, seed=0))
+    assert isinstance(model.encoder, Lengths)
+    found = evaluate_model(model, words(100, seed=1), Data(as_texts(["word " * 50]), name="novel")).metrics
+    assert found["known accuracy"] > 0.95
+    with pytest.raises(ValueError, match="blobs holds features, but the model was fitted on texts"):
+        score_rows(model, blobs(9))
+
+
+def test_a_model_of_numbers_refuses_texts(model: Any) -> None:
+    for use in (lambda: score_rows(model, words(9, seed=0)), lambda: evaluate_model(model, blobs(9), words(9, seed=0))):
+        with pytest.raises(ValueError, match="words holds texts, but the model was fitted on numbers"):
             use()
 
 

@@ -61,7 +61,7 @@ class OpenWorldEstimator(BaseEstimator, ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the fitted model to one safetensors file; ``offmap.load`` reads it."""
-        check_is_fitted(self)
+        check_is_fitted(self, "threshold_")
         persist.save(self, path)
 
     def _build(self) -> None:
@@ -74,7 +74,7 @@ class OpenWorldEstimator(BaseEstimator, ABC):
     def _enter(self, X: Any, y: Any = None, *, reset: bool = False) -> Rows:
         """Rows that are fit to work on: the only door."""
         if not reset:
-            check_is_fitted(self)
+            check_is_fitted(self, "threshold_")
         elif self.encoder is not None:
             self.encoder_ = clone(self.encoder).fit(X, y)
         if self.encoder is not None:
@@ -225,11 +225,13 @@ class OpenSetClassifier(ClassifierMixin, OpenWorldEstimator):
         return int(self.classes_.min()) - 1 if UNKNOWN in self.classes_ else UNKNOWN
 
     def _split(self, codes: NDArray[np.int64], rng: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        if self.calibration > 0:
-            return hold_out(codes, self.calibration, rng)
-        if self.rule == "calibrated":
-            raise ValueError('calibration must be above 0 with rule="calibrated"; got 0')
-        return np.arange(len(codes)), np.arange(0)
+        if self.calibration == 0:
+            train, held_out = np.arange(len(codes)), np.arange(0)
+        else:
+            train, held_out = hold_out(codes, self.calibration, rng)
+        if self.rule == "calibrated" and len(held_out) == 0:
+            raise ValueError('rule="calibrated" needs calibration above 0, and a class of y with more than one row')
+        return train, held_out
 
     def _threshold(self) -> float:
         if self.rule == "calibrated":
@@ -240,7 +242,9 @@ class OpenSetClassifier(ClassifierMixin, OpenWorldEstimator):
 
     def _judged(self, rows: Rows) -> Judgement:
         proba, novelty = in_chunks(self._judge, rows, self.device)
-        return Judgement(proba.astype(np.float64), _ordered(novelty))
+        # Of a row that overflows the network nothing is known: every class is as likely.
+        proba = np.nan_to_num(proba.astype(np.float64), nan=1 / len(self.classes_))
+        return Judgement(proba, _ordered(novelty))
 
     def _novelty_of(self, rows: Rows) -> FloatArray:
         return self._judged(rows).novelty

@@ -70,8 +70,12 @@ def _put_together(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], device: str | None = None) -> Any:
     """Restores what ``save`` wrote, or raises a ``ModelFileError`` that says why it cannot.
+
+    Args:
+        path: The file.
+        device: Where torch is to work, if not where the model was fitted.
 
     Example:
         >>> import tempfile, numpy as np, offmap
@@ -83,16 +87,17 @@ def load(path: str | os.PathLike[str]) -> Any:
         VAEDetector(epochs=1, random_state=0)
     """
     try:
-        return _restore(tensorfile.read(path))
+        return _restore(tensorfile.read(path), device)
     except TensorFileError as error:
         raise ModelFileError(f"cannot load the model: {error}") from None
     except ModelFileError as error:
         raise ModelFileError(f"cannot load {os.fspath(path)}: {error}") from None
 
 
-def _restore(content: Any) -> Any:
+def _restore(content: Any, device: str | None) -> Any:
     _require_known_schema(content)
     try:
+        content["parameters"] |= {} if device is None else {"device": device}
         _require_fitted(content["attributes"])
         return _rebuilt(content)
     except ModelFileError:

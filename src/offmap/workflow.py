@@ -12,7 +12,7 @@ import torch
 from offmap import catalog, parameters
 from offmap.base import Detector, OpenSetClassifier
 from offmap.calibration import p_values
-from offmap.data import Data
+from offmap.data import Data, TextEncoder
 from offmap.files import replacing
 from offmap.metrics import open_set_summary
 from offmap.report import Sample, Section, section_from
@@ -38,14 +38,15 @@ def configure(method: str, settings: Sequence[str] = (), seed: int = 0) -> Estim
 
 
 def fit_model(estimator: Estimator, data: Data) -> Estimator:
-    """Fits a detector to rows, a classifier to rows and labels.
+    """Fits a detector to rows, a classifier to rows and labels; texts go through a sentence encoder first.
 
     Example:
         >>> from offmap.data import load
         >>> fit_model(configure("vae", ["epochs=2"]), load("breast-cancer"))
         VAEDetector(epochs=2, random_state=0)
     """
-    _require_numbers(data)
+    if data.kind == "text" and estimator.encoder is None:
+        estimator.set_params(encoder=TextEncoder(device=estimator.device))
     if isinstance(estimator, Detector):
         return estimator.fit(data.X)
     if data.y is None:
@@ -80,7 +81,7 @@ def score_rows(model: Estimator, data: Data) -> pd.DataFrame:
         >>> list(score_rows(fit_model(configure("msp", ["epochs=2"]), digits), digits))
         ['row', 'novelty', 'p_value', 'novel', 'prediction', 'closest_class']
     """
-    _require_numbers(data)
+    _require_readable(model, data)
     classes: dict[str, Any] = {}
     if isinstance(model, OpenSetClassifier):
         # What predict, predict_closed and novelty would each compute again.
@@ -99,7 +100,7 @@ def score_rows(model: Estimator, data: Data) -> pd.DataFrame:
 def evaluate_model(model: Estimator, normal: Data, novel: Data) -> Section:
     """Measures how well normal and novel rows are told apart; with labels, how well a classifier names them too."""
     for data in (normal, novel):
-        _require_numbers(data)
+        _require_readable(model, data)
     named = {} if normal.y is None else _named_rightly(model, normal, novel)
     samples = (Sample(normal.X, normal.y), Sample(novel.X, novel.y))
     return section_from(model, *samples, name=name_of(model), metrics=named)
@@ -151,10 +152,13 @@ def _named_rightly(model: Estimator, normal: Data, novel: Data) -> dict[str, flo
     return {"known accuracy": closed, "open-set accuracy": found["accuracy"], "open-set F1": found["f1"]}
 
 
-def _require_numbers(data: Data) -> None:
-    if data.kind == "text":
+def _require_readable(model: Estimator, data: Data) -> None:
+    texts, wanted = data.kind == "text", model.encoder is not None
+    if texts and not wanted:
+        raise ValueError(f"{data.name} holds texts, but the model was fitted on numbers")
+    if wanted and not texts:
         raise ValueError(
-            f"{data.name} holds texts, and methods take features or images; turn each text into a vector first"
+            f"{data.name} holds {data.kind}, but the model was fitted on texts; name their column with --text"
         )
 
 

@@ -5,6 +5,7 @@ import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,6 +42,7 @@ def _write_tiny_model(kind: str, folder: Path) -> None:
     config = AutoConfig.for_model(kind, vocab_size=30_522, max_position_embeddings=300, **sizes)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        AutoModel.from_config(config).save_pretrained(folder)
+        make: Any = AutoModel.from_config
+        make(config).save_pretrained(folder)
     pooling = folder / "1_Pooling" / "config.json"
     pooling.write_text(json.dumps(json.loads(pooling.read_text()) | {"word_embedding_dimension": 16}))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from offmap.data import TextEncoder
 from offmap.data.text_cache import CacheWarning, Embedding, EmbeddingCache, cache_file
@@ -53,7 +54,12 @@ def test_known_texts_are_not_run_again_and_come_much_faster(monkeypatch: pytest.
     np.testing.assert_array_equal(again, vectors)
 
     ran: list[str] = []
-    monkeypatch.setattr("offmap.data.text_model.encoded", lambda _, texts, part: ran.extend(texts) or np.ones((1, 384)))
+
+    def run(_: object, texts: list[str], part: object) -> NDArray[np.float32]:
+        ran.extend(texts)
+        return np.ones((1, 384), dtype=np.float32)
+
+    monkeypatch.setattr("offmap.data.text_model.encoded", run)
     np.testing.assert_array_equal(TextEncoder().transform([TEXTS[3], "new", TEXTS[1]])[[0, 2]], vectors[[3, 1]])
     assert ran == ["new"]
 

@@ -55,7 +55,8 @@ def test_vectors_are_those_of_sentence_transformers() -> None:
     expected = text_model.load("minilm", "cpu").encode(texts, show_progress_bar=False)
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    assert (vectors.shape, vectors.dtype) == ((len(texts), 384), np.float32)
+    assert vectors.shape == (len(texts), 384)
+    assert vectors.dtype == np.float32
 
 
 def test_a_text_gets_the_same_bytes_in_any_company() -> None:

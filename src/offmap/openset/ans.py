@@ -118,7 +118,7 @@ class ANSClassifier(OpenSetClassifier):
     rule: Literal["calibrated", "own"] = "own"
     space: Literal["raw", "adapted"] = "raw"
     adapter_epochs: Count = 2
-    head_hidden: tuple[int, ...] = (256, 64)
+    head_hidden: tuple[Count, ...] = (256, 64)
     dropout: Share = 0.1
     negatives: NonNegative = 1.0
     noise: bool = True

@@ -62,7 +62,7 @@ class ClosedSetClassifier(OpenSetClassifier):
         weight_decay: Its weight decay.
     """
 
-    hidden: tuple[int, ...] = (128,)
+    hidden: tuple[Count, ...] = (128,)
     dropout: Share = 0.1
     epochs: Count = 30
     batch_size: Count = 128
