@@ -10,7 +10,7 @@ demo: $(VENV)/.runtime
 	$(BIN)/offmap demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -30,10 +30,10 @@ def fitted(request: pytest.FixtureRequest) -> Any:
 
 def test_same_seed_gives_the_same_bytes_and_leaves_global_random_state_alone(fitted: Any) -> None:
     X, y = blobs()
-    numpy_before, torch_before = np.random.get_state()[1], torch.get_rng_state()
+    numpy_before, torch_before = np.random.get_state(legacy=False)["state"]["key"].copy(), torch.get_rng_state()
     again = small(type(fitted)).fit(X, y)
     assert again.novelty(X).tobytes() == fitted.novelty(X).tobytes()
-    assert (np.random.get_state()[1] == numpy_before).all()  # type: ignore[index]
+    assert (np.random.get_state(legacy=False)["state"]["key"] == numpy_before).all()
     assert torch.equal(torch.get_rng_state(), torch_before)
 
 

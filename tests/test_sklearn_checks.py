@@ -28,6 +28,6 @@ def cannot_apply(estimator: Any) -> dict[str, str]:
 
 
 @pytest.mark.filterwarnings("ignore::offmap.calibration.CalibrationWarning")
-@parametrize_with_checks([small(cls) for cls in CLASSES], expected_failed_checks=cannot_apply)
+@parametrize_with_checks([small(cls) for cls in CLASSES], expected_failed_checks=cannot_apply)  # type: ignore[untyped-decorator]
 def test_scikit_learn_check(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -96,7 +96,7 @@ def descend(optimizer: Optimizer, objective: Callable[[Batch], dict[str, Tensor]
     def step(batch: Batch) -> dict[str, Tensor]:
         optimizer.zero_grad(set_to_none=True)
         terms = objective(batch)
-        torch.stack(list(terms.values())).sum().backward()
+        sum(terms.values(), start=torch.zeros(())).backward()
         if clip is not None:
             nn.utils.clip_grad_norm_(parameters, clip)
         optimizer.step()

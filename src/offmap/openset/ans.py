@@ -27,14 +27,14 @@ class ANSNetwork(nn.Module):
 
     def __init__(self, inputs: int, classes: int, hidden: tuple[int, ...], dropout: float, adapted: bool) -> None:
         super().__init__()
-        self.adapter = Adapter(inputs) if adapted else nn.Identity()
         self.scale = Standardise(inputs)
+        self.adapter = Adapter(inputs) if adapted else nn.Identity()
         self.classifier = nn.Linear(inputs, classes)
         self.heads = OneVersusRestHeads(classes, inputs, hidden, dropout)
 
     def space(self, X: Tensor) -> Tensor:
         """Rows as the heads see them."""
-        return self.scale(self.adapter(X))
+        return self.adapter(self.scale(X))
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class ANSClassifier(OpenSetClassifier):
     own_threshold: ClassVar[float | None] = 0.0
 
     rule: Literal["calibrated", "own"] = "own"
-    space: Literal["raw", "adapted"] = "raw"
+    space: Literal["raw", "adapted"] = "adapted"
     adapter_epochs: Count = 2
     head_hidden: tuple[Count, ...] = (256, 64)
     dropout: Share = 0.1
@@ -141,10 +141,11 @@ class ANSClassifier(OpenSetClassifier):
 
     def _fit(self, X: Tensor, y: Tensor) -> None:
         self._build()
+        fit_scale(self.network_.scale, X)
         if isinstance(self.network_.adapter, Adapter):
-            self.history_ |= fit_adapter(self.network_.adapter, X, y, epochs=self.adapter_epochs)
+            scaled = self.network_.scale(X)
+            self.history_ |= fit_adapter(self.network_.adapter, scaled, y, epochs=self.adapter_epochs)
         with torch.no_grad():
-            fit_scale(self.network_.scale, self.network_.adapter(X))
             Z = self.network_.space(X)
         self._fit_classifier(Z, y)
         self.history_ |= self._fit_heads(Z, y)

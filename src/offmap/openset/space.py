@@ -15,10 +15,10 @@ _TEMPERATURE = 0.1
 
 
 class Adapter(nn.Module):
-    r"""A residual layer $z = (x + Ax) / \|x + Ax\|$, which starts as the identity.
+    r"""A residual layer $z = \|x\|\,(x + Ax) / \|x + Ax\|$: it turns rows and keeps their lengths.
 
-    A full hidden layer that is trained on the known classes maps unknown rows onto them; a short residual step keeps
-    what sets them apart.
+    It starts as the identity. A full hidden layer that is trained on the known classes maps unknown rows onto them; a
+    short residual step keeps what sets them apart.
     """
 
     def __init__(self, width: int) -> None:
@@ -27,8 +27,8 @@ class Adapter(nn.Module):
         nn.init.zeros_(self.shift.weight)
 
     def forward(self, X: Tensor) -> Tensor:
-        """Rows of length 1."""
-        return normalize(X + self.shift(X), dim=1)
+        """Rows of the same lengths in new directions."""
+        return X.norm(dim=1, keepdim=True) * normalize(X + self.shift(X), dim=1)
 
 
 def fit_scale(layer: Standardise, X: Tensor) -> None:
@@ -51,7 +51,7 @@ def fit_adapter(adapter: Adapter, X: Tensor, y: Tensor, *, epochs: int) -> Histo
 
     def terms(batch: Batch) -> dict[str, Tensor]:
         rows, codes = batch
-        cosines = adapter(rows) @ normalize(prototypes, dim=1).T
+        cosines = normalize(adapter(rows), dim=1) @ normalize(prototypes, dim=1).T
         return {"adapter": cross_entropy(cosines / _TEMPERATURE, codes)}
 
     return train(
