@@ -71,12 +71,22 @@ class OpenWorldEstimator(BaseEstimator, ABC):
     def _novelty_of(self, rows: Rows) -> FloatArray:
         """Novelty of rows that have passed the door."""
 
-    def _enter(self, X: Any, y: Any = None, *, reset: bool = False) -> Rows:
-        """Rows that are fit to work on: the only door."""
-        if not reset:
-            check_is_fitted(self, "threshold_")
-        elif self.encoder is not None:
+    def _enter(self, X: Any) -> Rows:
+        """The door to a fitted model."""
+        check_is_fitted(self, "threshold_")
+        return self._rows(X)
+
+    def _learn_rows(self, X: Any, y: Any = None) -> Rows:
+        """The door of ``fit``: remembers what rows look like."""
+        if self.encoder is not None:
             self.encoder_ = clone(self.encoder).fit(X, y)
+        rows = self._rows(X, reset=True)
+        if len(rows) < 2:
+            raise ValueError(f"X has {len(rows)} sample(s) (shape {rows.shape}); fit needs at least 2")
+        return rows
+
+    def _rows(self, X: Any, *, reset: bool = False) -> Rows:
+        """Rows that have been encoded and checked, and are fit to work on."""
         if self.encoder is not None:
             X = self.encoder_.transform(X)
         elif holds_text(X):
@@ -109,8 +119,7 @@ class Detector(OutlierMixin, OpenWorldEstimator):
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Learns from normal rows; ``y`` is ignored."""
         rng = self._start()
-        rows = self._enter(X, reset=True)
-        _require_two(rows)
+        rows = self._learn_rows(X)
         train, held_out = hold_out(np.zeros(len(rows), dtype=np.int64), self.calibration, rng)
         with local_seed(int(rng.integers(2**31))):
             self._fit(to_tensor(rows[train], self.device))
@@ -172,8 +181,7 @@ class OpenSetClassifier(ClassifierMixin, OpenWorldEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learns the known classes ``y`` (ints or strings) of the rows ``X``."""
         rng = self._start()
-        rows = self._enter(X, y, reset=True)
-        _require_two(rows)
+        rows = self._learn_rows(X, y)
         codes = self._learn_labels(rows, y)
         train, held_out = self._split(codes, rng)
         with local_seed(int(rng.integers(2**31))):
@@ -267,8 +275,3 @@ def _flat(images: Rows) -> Rows:
     """One flat row an image, with intensities in [0, 1]."""
     flat = images.reshape(len(images), -1)
     return flat / np.float32(255) if images.dtype == np.uint8 else flat
-
-
-def _require_two(rows: Rows) -> None:
-    if len(rows) < 2:
-        raise ValueError(f"X has {len(rows)} sample(s) (shape {rows.shape}); fit needs at least 2")

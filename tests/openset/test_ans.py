@@ -206,7 +206,7 @@ def test_negatives_are_what_makes_it_work(fitted: ANSClassifier) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"noise": False}, {"projection": False}, {"ascent_steps": 0}, {"radius": 8.0}, {"space": "adapted"}],
+    [{"noise": False}, {"projection": False}, {"ascent_steps": 0}, {"radius": 8.0}, {"space": "raw"}],
     ids=str,
 )
 def test_every_part_can_be_switched(change: dict[str, object], fitted: ANSClassifier) -> None:
@@ -217,7 +217,7 @@ def test_every_part_can_be_switched(change: dict[str, object], fitted: ANSClassi
 
 
 def test_history_has_every_term(fitted: ANSClassifier) -> None:
-    assert set(fitted.history_) == {"own", "rest", "negatives"}
+    assert set(fitted.history_) == {"adapter", "own", "rest", "negatives"}
     assert len(fitted.history_["own"]) == 20
     assert fitted.history_["own"][-1] < fitted.history_["own"][0] < 7 * math.log(2) * 1.2
 

@@ -86,7 +86,7 @@ def test_rows_from_outside_are_learned_as_open() -> None:
     X, y = blobs(80, 80)
     outside = np.random.default_rng(1).normal(size=(100, 4)) - 8
     # Behind the classes, where no mix of them lies.
-    without = SelfSupClassifier(random_state=0).fit(X, y)
+    without = SelfSupClassifier(mixes=0.5, random_state=0).fit(X, y)
     taught = SelfSupClassifier(outside=outside, mixes=0.5, random_state=0).fit(X, y)
     assert rejected(taught, outside) > 0.95
     assert rejected(without, outside) < 0.5

@@ -120,7 +120,7 @@ class ANSClassifier(OpenSetClassifier):
     adapter_epochs: Count = 2
     head_hidden: tuple[Count, ...] = (256, 64)
     dropout: Share = 0.1
-    negatives: NonNegative = 1.0
+    negatives: NonNegative = 0.5
     noise: bool = True
     ascent_steps: Natural = 1
     ascent_size: Positive = 1.0

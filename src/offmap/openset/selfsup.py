@@ -68,7 +68,7 @@ class SelfSupClassifier(ClosedSetClassifier):
         if self.outside is None:
             return None
         try:
-            return to_tensor(self._enter(self.outside), self.device)
+            return to_tensor(self._rows(self.outside), self.device)
         except ValueError as error:
             raise ValueError(f"outside must hold rows like those of X: {error}") from None
 
