@@ -1,11 +1,13 @@
 """The text encoder: its vectors, what it takes and refuses, and its place among scikit-learn's estimators."""
 
 import copy
+import importlib
 import pickle
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -70,6 +72,29 @@ def test_a_text_gets_the_same_bytes_in_any_company() -> None:
         np.testing.assert_array_equal(encoder.transform(texts[row]), whole[[row]])
 
 
+def test_a_text_alone_fills_a_batch_like_those_in_company(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes: list[tuple[int, int]] = []
+    read = text_model.tokens
+
+    def note(network: Any, texts: list[str], width: int) -> Any:
+        shapes.append((len(texts), width))
+        return read(network, texts, width)
+
+    monkeypatch.setattr(text_model, "tokens", note)
+    for texts in (TEXTS[:1], [TEXTS[0], TEXTS[1]], [f"my card is number {n}" for n in range(1, 20)]):
+        TextEncoder(cache=False).transform(texts)
+    assert shapes == [(16, 8)] * 4
+
+
+def test_threads_may_share_a_model(tiny_model: Callable[[str], str]) -> None:
+    encoder = TextEncoder(model=tiny_model("bert"), cache=False)
+    work = [[f"{'word ' * length}{n}" for n in range(20)] for length in range(1, 17)]
+    expected = [encoder.transform(texts) for texts in work]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(encoder.transform, work * 3))
+    np.testing.assert_array_equal(found, expected * 3)
+
+
 @settings(deadline=None)
 @given(st.lists(st.integers(2, 600), min_size=1, max_size=60), st.sampled_from([32, 100, 256, 512]))
 def test_the_shape_that_a_text_is_run_in_depends_on_it_alone(counts: list[int], limit: int) -> None:
@@ -102,11 +127,11 @@ def test_texts_come_in_many_forms(kind: Callable[[list[str]], Any]) -> None:
         ([["nested"]], r"X\[0\] is \['nested'\], a list"),
         (["fine", "half \ud800"], r"X\[1\] has half a surrogate pair"),
         ([], "X holds no texts"),
-        (7, "X must be a text or a one-dimensional list or array of texts; got a int"),
-        (b"bytes", "X must be .*; got a bytes"),
-        ({"a text"}, "X must be .*; got a set"),
-        (np.array([["a"], ["b"]]), "X must be .*; got a ndarray"),
-        (pd.DataFrame({"text": ["a"]}), "X must be .*; got a DataFrame"),
+        (7, "X must be a text or a one-dimensional list or array of texts; got int"),
+        (b"bytes", "X must be .*; got bytes"),
+        ({"a text"}, "X must be .*; got set"),
+        (np.array([["a"], ["b"]]), "X must be .*; got ndarray"),
+        (pd.DataFrame({"text": ["a"]}), "X must be .*; got DataFrame"),
     ],
 )
 def test_what_is_no_text_is_refused(X: Any, message: str) -> None:
@@ -150,12 +175,15 @@ def test_loading_makes_no_noise_and_asks_no_network(
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    from transformers.utils import logging
-
-    before = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    TextEncoder(cache=False).transform("hello")
+    logging: Any = importlib.import_module("transformers.utils.logging")
+    shown, level = logging.is_progress_bar_enabled, logging.get_verbosity()
+    for turn in (logging.disable_progress_bar, logging.enable_progress_bar):
+        turn()
+        before = shown()
+        text_model.load.cache_clear()
+        TextEncoder(cache=False).transform("hello")
+        assert (shown(), logging.get_verbosity()) == (before, level)
     assert capfd.readouterr() == ("", "")
-    assert (logging.is_progress_bar_enabled(), logging.get_verbosity()) == before
 
 
 @pytest.mark.usefixtures("fresh_models")

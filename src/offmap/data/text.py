@@ -175,7 +175,7 @@ def _checked(X: Any) -> list[str]:
     """The texts of ``X`` as a list, if that is what it holds."""
     texts = [X] if isinstance(X, str) else X
     if not isinstance(texts, Collection) or isinstance(texts, bytes | Mapping | Set) or getattr(texts, "ndim", 1) != 1:
-        raise ValueError(f"X must be a text or a one-dimensional list or array of texts; got a {type(X).__name__}")
+        raise ValueError(f"X must be a text or a one-dimensional list or array of texts; got {type(X).__name__}")
     if not len(texts):
         raise ValueError("X holds no texts; expected one or more")
     for position, text in enumerate(texts):

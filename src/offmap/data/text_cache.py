@@ -24,7 +24,6 @@ _KEYS_A_QUERY = 500
 _SECONDS_TO_WAIT = 60
 
 _TABLE = "CREATE TABLE IF NOT EXISTS embeddings (key BLOB PRIMARY KEY, cut INTEGER, vector BLOB, checksum INTEGER)"
-_HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE name = 'embeddings'"
 
 Answer = TypeVar("Answer")
 Row = tuple[bytes, int, bytes, int]
@@ -115,14 +114,11 @@ class EmbeddingCache:
 def _opened(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True)
     _make_room(path)
-    database = sqlite3.connect(path, timeout=_SECONDS_TO_WAIT, isolation_level="IMMEDIATE")
+    database = sqlite3.connect(path, timeout=_SECONDS_TO_WAIT)
     try:
         # A killed process loses nothing by it. What a power cut may do to the file, the checksums tell.
         database.execute("PRAGMA synchronous = OFF")
-        if database.execute(_HAS_TABLE).fetchone() is None:
-            with database:
-                database.execute("BEGIN IMMEDIATE")
-                database.execute(_TABLE)
+        database.execute(_TABLE)
     except sqlite3.Error:
         database.close()
         raise

@@ -44,7 +44,7 @@ def tune(
     Returns:
         The tensors of the tuned layers, by their names in the list of all layers, and the loss of each epoch.
     """
-    own = copy.deepcopy(network).requires_grad_(False)
+    own = copy.deepcopy(network)
     moving, first = layers_of(own), len(layers_of(own)) - layers
     if first < 0:
         raise ValueError(f"tune_layers must be at most {len(moving)}, the layers of the model; got {layers}")
@@ -56,7 +56,7 @@ def tune(
             f"tune_layers must be 0: the last layers of {type(own[0].auto_model).__name__} cannot run alone"
         )
     directions = nn.Parameter(_class_means(vectors, codes))
-    optimizer = AdamW([*moving.requires_grad_().parameters(), directions], lr=lr)
+    optimizer = AdamW([*moving.parameters(), directions], lr=lr)
 
     def objective(batch: Batch) -> dict[str, Tensor]:
         rows, y = batch
