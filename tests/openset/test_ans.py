@@ -144,12 +144,15 @@ def test_rows_on_a_sphere_keep_their_angles_and_others_are_standardised() -> Non
     torch.manual_seed(0)
     sphere = nn.functional.normalize(torch.randn(100, 5) + 1)
     layer = Standardise(5)
-    fit_scale(layer, sphere)
+    fit_scale(layer, sphere, one_unit=False)
     scaled = layer(sphere)
     torch.testing.assert_close(nn.functional.normalize(scaled), sphere)
-    assert float(scaled.std(0).mean()) == pytest.approx(1, rel=0.02)
-    fit_scale(layer, torch.randn(100, 5) * torch.tensor([1.0, 10, 100, 5, 2]))
+    assert float(scaled.std(0, correction=0).mean()) == pytest.approx(1, rel=1e-4)
+    units = torch.randn(100, 5) * torch.tensor([1.0, 10, 100, 5, 2])
+    fit_scale(layer, units, one_unit=False)
     assert float(layer.scale.max() / layer.scale.min()) > 20
+    fit_scale(layer, units, one_unit=True)
+    assert layer.scale.unique().numel() == 1
 
 
 def test_the_adapter_starts_as_the_identity_and_brings_classes_together() -> None:
@@ -192,7 +195,7 @@ def test_rejects_more_unknown_digits_than_msp_at_equal_known_accuracy() -> None:
 
     ours = np.mean([caught(ANSClassifier(random_state=seed)) for seed in range(3)])
     theirs = np.mean([caught(MSPClassifier(random_state=seed)) for seed in range(3)])
-    assert ours > theirs + 0.04
+    assert ours > theirs + 0.06
 
 
 def test_negatives_are_what_makes_it_work(fitted: ANSClassifier) -> None:

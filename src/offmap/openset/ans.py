@@ -141,7 +141,7 @@ class ANSClassifier(OpenSetClassifier):
 
     def _fit(self, X: Tensor, y: Tensor) -> None:
         self._build()
-        fit_scale(self.network_.scale, X)
+        fit_scale(self.network_.scale, X, one_unit=len(self.input_shape_) == 3)
         if isinstance(self.network_.adapter, Adapter):
             scaled = self.network_.scale(X)
             self.history_ |= fit_adapter(self.network_.adapter, scaled, y, epochs=self.adapter_epochs)

@@ -31,17 +31,18 @@ class Adapter(nn.Module):
         return X.norm(dim=1, keepdim=True) * normalize(X + self.shift(X), dim=1)
 
 
-def fit_scale(layer: Standardise, X: Tensor) -> None:
+def fit_scale(layer: Standardise, X: Tensor, *, one_unit: bool) -> None:
     """Brings rows to the scale that networks learn well at, without bending the space more than it must.
 
-    Rows on a sphere, such as sentence embeddings, are all divided by one number, which keeps their angles; features
-    of other rows, which may be in different units, are standardised one by one.
+    Rows whose features are in one unit are all divided by one number, which keeps their angles: those that are said to
+    be, such as images, and those on a sphere, such as sentence embeddings. Features of other rows, which may be in any
+    units, are standardised one by one.
     """
     layer.fit(X)
     length = X.norm(dim=1)
-    if length.std(correction=0) < _SPHERE * length.mean():
+    if one_unit or length.std(correction=0) < _SPHERE * length.mean():
         layer.mean.zero_()
-        layer.scale.fill_(layer.scale.mean())
+        layer.scale.fill_(X.double().std(dim=0, correction=0).mean().clamp_min(1e-6))
 
 
 def fit_adapter(adapter: Adapter, X: Tensor, y: Tensor, *, epochs: int) -> History:
