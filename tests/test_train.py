@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.optim import SGD, Adam
 
+from offmap.checkpoint import Checkpoint
 from offmap.density import VAEDetector
 from offmap.nets import ConvEncoder
-from offmap.train import Batch, Batches, Checkpoint, History, Step, TrainingError, descend, local_seed, train
+from offmap.train import Batch, Batches, History, Step, TrainingError, descend, local_seed, train
 
 ROWS = torch.linspace(-1, 1, 28).reshape(14, 2)
 
@@ -282,13 +283,13 @@ def test_a_checkpoint_of_another_run_or_another_file_is_refused_and_kept(tmp_pat
     with pytest.raises(KeyboardInterrupt):
         noisy_run(path, stop_at=9)
     left = path.read_bytes()
-    with pytest.raises(TrainingError, match=r"run\.safetensors belongs to other data or parameters; remove it"):
+    with pytest.raises(ValueError, match=r"run\.safetensors belongs to other data or parameters; remove it"):
         noisy_run(path, run="another run")
     assert path.read_bytes() == left
     model = tmp_path / "model.safetensors"
     detector(None).fit(SAMPLE).save(model)
     saved = model.read_bytes()
-    with pytest.raises(TrainingError, match=r"model\.safetensors is a file, but not a checkpoint of training"):
+    with pytest.raises(ValueError, match=r"model\.safetensors is a file, but not a checkpoint of training"):
         noisy_run(model)
     assert model.read_bytes() == saved
     path.write_bytes(left[:-1])
@@ -386,7 +387,7 @@ def test_a_detector_refuses_the_checkpoint_of_other_parameters_or_data(
 ) -> None:
     path = tmp_path / "run.safetensors"
     path.write_bytes(killed)
-    with pytest.raises(TrainingError, match="belongs to other data or parameters"):
+    with pytest.raises(ValueError, match="belongs to other data or parameters"):
         detector(path, **changes).fit(rows)
     assert path.read_bytes() == killed
 

@@ -5,29 +5,23 @@ Steps compose. One player: ``train(descend(optimizer, objective), batches, ...)`
 """
 
 import copy
-import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from numbers import Integral
-from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from offmap import tensorfile
+from offmap.checkpoint import Checkpoint
 from offmap.errors import WorkFailed
 from offmap.progress import bar
 
 Batch = tuple[Tensor, ...]
 Step = Callable[[Batch], dict[str, Tensor]]
 History = dict[str, list[float]]
-
-# Parameters that a run may be gone on with under another value.
-_MAY_CHANGE = ("checkpoint", "device", "epochs", "patience")
 
 
 class TrainingError(WorkFailed):
@@ -105,33 +99,6 @@ def descend(optimizer: Optimizer, objective: Callable[[Batch], dict[str, Tensor]
     return step
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """Where a run leaves its state after each epoch, and from where the same run goes on after a kill.
-
-    Args:
-        path: The file. It is removed when training ends.
-        run: What the state belongs to (parameters, data); a file of another run is refused.
-    """
-
-    path: Path
-    run: str
-
-    @classmethod
-    def of(cls, estimator: Any, *data: Tensor) -> Self | None:
-        """The checkpoint that an estimator's parameter ``checkpoint`` asks for, tied to its parameters and data."""
-        if estimator.checkpoint is None:
-            return None
-        if not isinstance(estimator.random_state, Integral):
-            raise ValueError("checkpoint needs an integer random_state: without it no run can be gone on with")
-        path = Path(estimator.checkpoint)
-        if not path.parent.is_dir():
-            raise FileNotFoundError(f"checkpoint {path}: the folder {path.parent} does not exist")
-        fixed = {name: value for name, value in estimator.get_params(deep=False).items() if name not in _MAY_CHANGE}
-        digests = [(tuple(rows.shape), hashlib.sha256(rows.cpu().flatten().numpy().data).hexdigest()) for rows in data]
-        return cls(path, repr((type(estimator).__name__, sorted(fixed.items()), digests)))
-
-
 @dataclass
 class _Progress:
     """What changes from epoch to epoch beside the networks and optimisers."""
@@ -166,7 +133,7 @@ def train(
         label: Shown beside the progress bar.
     """
     modules = {name: part for name, part in state.items() if isinstance(part, nn.Module)}
-    progress, best = _resume(checkpoint, state)
+    progress, best = _resumed(checkpoint, state)
     with bar(label, total=epochs) as shown:
         shown.advance(progress.epoch)
         while progress.epoch < epochs and not _exhausted(progress, patience):
@@ -178,11 +145,11 @@ def train(
             for name, value in means.items():
                 progress.history.setdefault(name, []).append(value)
             if checkpoint is not None:
-                _leave(checkpoint, progress, best, state)
+                checkpoint.leave({"progress": asdict(progress), "best": best}, state)
             shown.advance(note=" ".join(f"{name} {value:.4g}" for name, value in means.items()))
     _restore(modules, best)
     if checkpoint is not None:
-        checkpoint.path.unlink(missing_ok=True)
+        checkpoint.remove()
     return progress.history
 
 
@@ -236,23 +203,7 @@ def _restore(modules: Mapping[str, nn.Module], best: Any) -> None:
         module.eval()
 
 
-def _leave(checkpoint: Checkpoint, progress: _Progress, best: Any, state: Mapping[str, Any]) -> None:
-    parts = {name: dict(part.state_dict()) for name, part in state.items()}
-    random_state = torch.get_rng_state()
-    left = {"run": checkpoint.run, "progress": asdict(progress), "best": best, "parts": parts, "random": random_state}
-    tensorfile.write(checkpoint.path, left)
-
-
-def _resume(checkpoint: Checkpoint | None, state: Mapping[str, Any]) -> tuple[_Progress, Any]:
-    """Puts back what ``_leave`` left, if it left anything."""
-    if checkpoint is None or not checkpoint.path.exists():
-        return _Progress(), None
-    left = tensorfile.read(checkpoint.path)
-    if not isinstance(left, dict) or "run" not in left:
-        raise TrainingError(f"{checkpoint.path} is a file, but not a checkpoint of training; choose another name")
-    if left["run"] != checkpoint.run:
-        raise TrainingError(f"{checkpoint.path} belongs to other data or parameters; remove it to start anew")
-    for name, part in state.items():
-        part.load_state_dict(left["parts"][name])
-    torch.set_rng_state(left["random"])
-    return _Progress(**left["progress"]), left["best"]
+def _resumed(checkpoint: Checkpoint | None, state: Mapping[str, Any]) -> tuple[_Progress, Any]:
+    """How far the run has come, and its best state so far."""
+    record = None if checkpoint is None else checkpoint.resume(state)
+    return (_Progress(), None) if record is None else (_Progress(**record["progress"]), record["best"])

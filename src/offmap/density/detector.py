@@ -10,10 +10,11 @@ from torch import Tensor
 from torch.optim import Adam, Optimizer, RMSprop
 
 from offmap.base import Detector
+from offmap.checkpoint import Checkpoint
 from offmap.density.vae import VAE
 from offmap.nets import Standardise
 from offmap.parameters import Count, Fraction, Positive
-from offmap.train import Batch, Batches, Checkpoint, descend, train
+from offmap.train import Batch, Batches, descend, train
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
