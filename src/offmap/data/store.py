@@ -8,7 +8,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-__all__ = ["DataCorrupt", "DataNotFound", "File", "Stamp", "cache_folder", "check", "find", "folders"]
+__all__ = ["DataCorrupt", "DataNotFound", "File", "Stamp", "cache_folder", "check", "find", "folders", "user_cache"]
 
 
 class DataNotFound(FileNotFoundError):
@@ -49,9 +49,15 @@ class Stamp:
         return cls(path, status.st_mtime_ns, status.st_size)
 
 
+def user_cache() -> Path:
+    """Returns the user's cache, or the folder that ``$OFFMAP_CACHE`` names in its place."""
+    moved = os.environ.get("OFFMAP_CACHE")
+    return Path(moved).expanduser() if moved else user_cache_path("offmap", appauthor=False)
+
+
 def cache_folder() -> Path:
     """Returns the folder of the user's cache that downloads go to."""
-    return user_cache_path("offmap", appauthor=False) / "data"
+    return user_cache() / "data"
 
 
 def folders() -> tuple[Path, ...]:

@@ -12,7 +12,8 @@ from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from platformdirs import user_cache_path
+
+from offmap.data.store import user_cache
 
 __all__ = ["CacheWarning", "Embedding", "EmbeddingCache", "cache_file"]
 
@@ -50,10 +51,8 @@ def cache_file(setting: bool | str, model: str, identity: str) -> Path | None:
     """
     if setting is False:
         return None
-    moved = os.environ.get("OFFMAP_CACHE")
-    usual = Path(moved) if moved else user_cache_path("offmap", appauthor=False)
-    folder = usual / "embeddings" if setting is True else Path(setting)
-    return folder.expanduser() / f"{re.sub('[^A-Za-z0-9]+', '-', model)[-40:]}.{identity[:24]}{_SUFFIX}"
+    folder = user_cache() / "embeddings" if setting is True else Path(setting).expanduser()
+    return folder / f"{re.sub('[^A-Za-z0-9]+', '-', model)[-40:]}.{identity[:24]}{_SUFFIX}"
 
 
 class EmbeddingCache:
