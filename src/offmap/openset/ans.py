@@ -155,11 +155,9 @@ class ANSClassifier(OpenSetClassifier):
         """The classifier of the known classes."""
         logistic = LogisticRegression(C=1 / (self.penalty * len(Z)), tol=1e-3, max_iter=1000)
         logistic.fit(Z.cpu().numpy(), y.cpu().numpy())
-        # With two classes scikit-learn has one row of weights, the log-odds of the second.
-        weight, bias = (np.vstack([-half, half]) if len(half) == 1 else half for half in _halved(logistic))
         with torch.no_grad():
-            self.network_.classifier.weight.copy_(torch.from_numpy(weight))
-            self.network_.classifier.bias.copy_(torch.from_numpy(bias).squeeze(-1))
+            self.network_.classifier.weight.copy_(torch.from_numpy(_one_row_a_class(logistic.coef_)))
+            self.network_.classifier.bias.copy_(torch.from_numpy(_one_row_a_class(logistic.intercept_)))
 
     def _fit_heads(self, Z: Tensor, y: Tensor) -> History:
         """All heads, each on its own rows, the rest and its negatives."""
@@ -204,10 +202,9 @@ class ANSClassifier(OpenSetClassifier):
         return Judgement(proba, -self.network_.heads(Z).amax(dim=1))
 
 
-def _halved(logistic: LogisticRegression) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weights and biases, one row a class; for two classes, the one row halved, so that ± it make the same odds."""
-    share = 0.5 if len(logistic.classes_) == 2 else 1.0
-    return share * logistic.coef_, share * logistic.intercept_[:, None]
+def _one_row_a_class(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For two classes scikit-learn has one row, the log-odds of the second; half of it up and half down is the same."""
+    return np.concatenate([-values / 2, values / 2]) if len(values) == 1 else values
 
 
 # The heads' steps are grouped into this many epochs, for the history and the progress bar.
