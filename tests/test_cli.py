@@ -140,7 +140,7 @@ def test_the_seed_decides(run: Run, tmp_path: Path) -> None:
 
 def test_scores_are_those_of_the_library(run: Run) -> None:
     printed = pd.read_csv(io.StringIO(run("score", "msp.safetensors", "novel.csv", "--label", "kind").out))
-    model, X = offmap.load("msp.safetensors"), read("novel.csv", label="kind").X
+    model, X = offmap.load("msp.safetensors"), read("novel.csv", label="kind").rows
     assert printed["novelty"].tolist() == model.novelty(X).tolist()
     assert printed["p_value"].tolist() == model.p_value(X).tolist()
     assert printed["prediction"].tolist() == model.predict(X).tolist()
@@ -164,11 +164,19 @@ def test_evaluation_measures_and_reports(run: Run, tmp_path: Path) -> None:
     pair = ("--normal", "normal.csv", "--novel", "novel.csv", "--label", "kind")
     done = run("evaluate", "msp.safetensors", *pair, "--report", tmp_path / "report.html", "--json")
     model, normal = offmap.load("msp.safetensors"), read("normal.csv", label="kind")
-    assert done.data["known accuracy"] == np.mean(model.predict_closed(normal.X) == normal.y)
-    assert done.data["false-alarm rate, measured"] == np.mean(model.novelty(normal.X) > model.threshold_)
+    assert done.data["known accuracy"] == np.mean(model.predict_closed(normal.rows) == normal.y)
+    assert done.data["false-alarm rate, measured"] == np.mean(model.novelty(normal.rows) > model.threshold_)
     assert done.err == f"wrote {tmp_path / 'report.html'}\n"
     assert "<h1>msp: normal.csv against novel.csv</h1>" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "AUROC" in run("evaluate", "vae.safetensors", *pair).out
+
+
+def test_columns_in_another_order_are_refused(run: Run, tmp_path: Path) -> None:
+    frame = pd.read_csv("normal.csv")
+    frame[frame.columns[::-1]].to_csv(tmp_path / "turned.csv", index=False)
+    done = run("score", "msp.safetensors", tmp_path / "turned.csv", "--label", "kind")
+    assert done.code == 2
+    assert "Feature names must be in the same order as they were in fit" in done.err
 
 
 def test_json_has_null_for_what_is_not_finite(run: Run, tmp_path: Path) -> None:

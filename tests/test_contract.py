@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
 import offmap
@@ -102,6 +103,53 @@ def test_a_fit_that_failed_leaves_no_model(cls: Any, tmp_path: Path) -> None:
         model.novelty(blobs()[0])
     with pytest.raises(NotFittedError):
         model.save(tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_a_refit_that_failed_leaves_no_model(cls: Any) -> None:
+    X, y = blobs()
+    model = small(cls).fit(X, y)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.where(X > 0, np.nan, X), y)
+    with pytest.raises(NotFittedError):
+        model.novelty(X)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_the_rate_that_is_promised_is_one_that_can_be_kept(cls: Any) -> None:
+    X, y = blobs()
+    rule = {"rule": "calibrated"} if cls in CLASSIFIERS else {}
+    assert small(cls, **rule).fit(X, y).promised_rate == 0.05
+    with pytest.warns(CalibrationWarning):
+        assert small(cls, calibration=0.04, **rule).fit(X, y).promised_rate == pytest.approx(1 / 11)
+    if getattr(cls, "own_threshold", None) is not None:
+        assert small(cls, rule="own").fit(X, y).promised_rate is None
+
+
+class Memory(TransformerMixin, BaseEstimator):
+    """An encoder that overfits as far as can be: it knows the rows it was fitted on."""
+
+    def __init__(self, random_state: int | None = None) -> None:
+        self.random_state = random_state
+
+    def fit(self, X: Array, y: object = None) -> "Memory":
+        self.known_ = {row.tobytes() for row in np.asarray(X)}
+        return self
+
+    def transform(self, X: Array) -> Array:
+        known = np.array([row.tobytes() in self.known_ for row in np.asarray(X)])
+        noise = np.random.default_rng(0).normal(size=(len(known), 3))
+        return noise + np.where(known, 0, 50)[:, None]
+
+
+@pytest.mark.parametrize("cls", DETECTORS)
+def test_an_encoder_does_not_learn_from_the_held_out_rows(cls: Any) -> None:
+    """A new row looks like a held-out one to it, and so is flagged at the promised rate, not always."""
+    X, _ = blobs(400)
+    model = small(cls, encoder=Memory(), calibration=0.5).fit(X[:300])
+    assert len(model.encoder_.known_) == 150
+    assert model.encoder_.random_state is not None
+    assert np.mean(model.predict(X[300:]) == -1) < 0.2
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)

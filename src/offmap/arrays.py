@@ -72,13 +72,21 @@ def to_tensor(rows: Rows, device: str) -> Tensor:
     return tensor.permute(0, 3, 1, 2) if rows.ndim == 4 else tensor
 
 
-def in_chunks(function: Callable[[Tensor], tuple[Tensor, ...]], rows: Rows, device: str) -> tuple[Rows, ...]:
+def in_chunks(
+    function: Callable[[Tensor], tuple[Tensor, ...]], rows: Rows, device: str, width: int = 0
+) -> tuple[Rows, ...]:
     """Applies ``function`` to ``rows`` in chunks of one fixed size and joins what it returns.
 
     The last chunk is filled up with zeros: matrix products of another height may round otherwise, and a row must get
     the same bytes whatever rows come with it.
+
+    Args:
+        function: Maps a chunk to tensors, one entry a row.
+        rows: What to map.
+        device: Where it is done.
+        width: Numbers that ``function`` makes of a row on the way, if they are more than the row has.
     """
-    size = chunk_size(rows.shape[1:])
+    size = chunk_size((max(prod(rows.shape[1:]), width),))
     joined: tuple[Rows, ...] = ()
     with torch.inference_mode():
         for start in range(0, len(rows), size):

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, clone
-from sklearn.utils import assert_all_finite
+from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 from torch import Tensor
@@ -59,6 +59,17 @@ class OpenWorldEstimator(BaseEstimator, ABC):
             raise ValueError("p_value needs held-out rows; fit with calibration above 0")
         return p_values(self.calibration_novelty_, novelty)
 
+    @property
+    def promised_rate(self) -> float | None:
+        """The false-alarm rate that ``threshold_`` keeps: ``alpha``, or what so few held-out rows allow.
+
+        None if nothing is promised, as by a rule of the method's own.
+        """
+        check_is_fitted(self, "threshold_")
+        if getattr(self, "rule", "calibrated") == "own":
+            return None
+        return max(self.alpha, 1 / (len(self.calibration_novelty_) + 1))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the fitted model to one safetensors file; ``offmap.load`` reads it."""
         check_is_fitted(self, "threshold_")
@@ -66,6 +77,10 @@ class OpenWorldEstimator(BaseEstimator, ABC):
 
     def _build(self) -> None:
         """Makes the networks from the parameters and the shapes that ``fit`` saw; ``load`` calls it too."""
+
+    def _row_width(self) -> int:
+        """Numbers that scoring makes of a row on the way, where they are many more than the row has."""
+        return 0
 
     @abstractmethod
     def _novelty_of(self, rows: Rows) -> FloatArray:
@@ -76,14 +91,13 @@ class OpenWorldEstimator(BaseEstimator, ABC):
         check_is_fitted(self, "threshold_")
         return self._rows(X)
 
-    def _learn_rows(self, X: Any, y: Any = None) -> Rows:
-        """The door of ``fit``: remembers what rows look like."""
-        if self.encoder is not None:
-            self.encoder_ = clone(self.encoder).fit(X, y)
-        rows = self._rows(X, reset=True)
-        if len(rows) < 2:
-            raise ValueError(f"X has {len(rows)} sample(s) (shape {rows.shape}); fit needs at least 2")
-        return rows
+    def _encoded(self, X: Any, y: Any, train: NDArray[np.intp], rng: np.random.Generator) -> Rows:
+        """Rows made by an encoder that learnt from the training part alone: the held-out rows are to judge it too."""
+        self.encoder_ = clone(self.encoder)
+        if self.encoder_.get_params().get("random_state", 0) is None:
+            self.encoder_.set_params(random_state=int(rng.integers(2**31)))
+        self.encoder_.fit(_safe_indexing(X, train), None if y is None else _safe_indexing(y, train))
+        return self._rows(X, reset=True)
 
     def _rows(self, X: Any, *, reset: bool = False) -> Rows:
         """Rows that have been encoded and checked, and are fit to work on."""
@@ -102,6 +116,9 @@ class OpenWorldEstimator(BaseEstimator, ABC):
 
     def _start(self) -> np.random.Generator:
         parameters.check(self)
+        # A fit that fails half-way must not leave the threshold of the last one, which says that all is there.
+        if hasattr(self, "threshold_"):
+            del self.threshold_
         self.history_: History = {}
         return self._random()
 
@@ -116,11 +133,13 @@ class Detector(OutlierMixin, OpenWorldEstimator):
     A scikit-learn outlier detector (``predict`` gives +1 for normal and -1 for novel) with ``novelty`` and ``p_value``.
     """
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
+    def fit(self, X: Any, y: object = None) -> Self:
         """Learns from normal rows; ``y`` is ignored."""
         rng = self._start()
-        rows = self._learn_rows(X)
-        train, held_out = hold_out(np.zeros(len(rows), dtype=np.int64), self.calibration, rng)
+        X = self._rows(X, reset=True) if self.encoder is None else X
+        _require_two(X)
+        train, held_out = hold_out(np.zeros(len(X), dtype=np.int64), self.calibration, rng)
+        rows = X if self.encoder is None else self._encoded(X, None, train, rng)
         with local_seed(int(rng.integers(2**31))):
             self._fit(to_tensor(rows[train], self.device))
         self._calibrate(self._novelty_of(rows[held_out]))
@@ -141,7 +160,7 @@ class Detector(OutlierMixin, OpenWorldEstimator):
         return np.where(self.novelty(X) > self.threshold_, -1, 1)
 
     def _novelty_of(self, rows: Rows) -> FloatArray:
-        (novelty,) = in_chunks(lambda X: (self._novelty(X),), rows, self.device)
+        (novelty,) = in_chunks(lambda X: (self._novelty(X),), rows, self.device, self._row_width())
         return _ordered(novelty)
 
     @abstractmethod
@@ -178,12 +197,14 @@ class OpenSetClassifier(ClassifierMixin, OpenWorldEstimator):
     calibration: Share = 0.1
     unknown_label: int | str | None = None
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: Any, y: ArrayLike) -> Self:
         """Learns the known classes ``y`` (ints or strings) of the rows ``X``."""
         rng = self._start()
-        rows = self._learn_rows(X, y)
-        codes = self._learn_labels(rows, y)
+        X = self._rows(X, reset=True) if self.encoder is None else X
+        _require_two(X)
+        codes = self._learn_labels(X, y)
         train, held_out = self._split(codes, rng)
+        rows = X if self.encoder is None else self._encoded(X, y, train, rng)
         with local_seed(int(rng.integers(2**31))):
             self._fit(to_tensor(rows[train], self.device), torch.from_numpy(codes[train]).to(self.device))
         self._calibrate(self._novelty_of(rows[held_out]) if len(held_out) else np.empty(0))
@@ -204,12 +225,12 @@ class OpenSetClassifier(ClassifierMixin, OpenWorldEstimator):
         """Probabilities of the known classes, given that it is one of them; columns as ``classes_``."""
         return self._judged(self._enter(X)).proba
 
-    def _learn_labels(self, rows: Rows, y: ArrayLike) -> NDArray[np.int64]:
+    def _learn_labels(self, X: Any, y: ArrayLike) -> NDArray[np.int64]:
         """The code of each row's class; remembers the classes and what unknown rows will be called."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         y = column_or_1d(y, warn=True)
-        check_consistent_length(rows, y)
+        check_consistent_length(X, y)
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -249,7 +270,7 @@ class OpenSetClassifier(ClassifierMixin, OpenWorldEstimator):
         return self.own_threshold
 
     def _judged(self, rows: Rows) -> Judgement:
-        proba, novelty = in_chunks(self._judge, rows, self.device)
+        proba, novelty = in_chunks(self._judge, rows, self.device, self._row_width())
         # Of a row that overflows the network nothing is known: every class is as likely.
         proba = np.nan_to_num(proba.astype(np.float64), nan=1 / len(self.classes_))
         return Judgement(proba, _ordered(novelty))
@@ -275,3 +296,10 @@ def _flat(images: Rows) -> Rows:
     """One flat row an image, with intensities in [0, 1]."""
     flat = images.reshape(len(images), -1)
     return flat / np.float32(255) if images.dtype == np.uint8 else flat
+
+
+def _require_two(X: Any) -> None:
+    if isinstance(X, str):
+        raise ValueError("X is one text; fit needs a list of them")
+    if len(X) < 2:
+        raise ValueError(f"X has {len(X)} sample(s); fit needs at least 2")

@@ -5,6 +5,7 @@ line parses ``name=value`` by it.
 """
 
 import json
+import math
 import types
 import typing
 from collections.abc import Callable
@@ -24,8 +25,9 @@ class Limit:
 
 Fraction = Annotated[float, Limit("between 0 and 1, both excluded", lambda value: 0 < value < 1)]
 Share = Annotated[float, Limit("between 0 and 1, 0 included", lambda value: 0 <= value < 1)]
-Positive = Annotated[float, Limit("above 0", lambda value: value > 0)]
-NonNegative = Annotated[float, Limit("at least 0", lambda value: value >= 0)]
+Positive = Annotated[float, Limit("above 0", lambda value: 0 < value < math.inf)]
+NonNegative = Annotated[float, Limit("at least 0", lambda value: 0 <= value < math.inf)]
+Multiple = Annotated[float, Limit("at least 1", lambda value: 1 <= value < math.inf)]
 Count = Annotated[int, Limit("at least 1", lambda value: value >= 1)]
 Natural = Annotated[int, Limit("at least 0", lambda value: value >= 0)]
 

@@ -63,9 +63,9 @@ def _taken_apart(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _put_together(values: dict[str, Any]) -> dict[str, Any]:
+def _put_together(values: dict[str, Any], device: str | None) -> dict[str, Any]:
     return {
-        name: _rebuilt(value[_ESTIMATOR]) if isinstance(value, dict) and _ESTIMATOR in value else value
+        name: _rebuilt(value[_ESTIMATOR], device) if isinstance(value, dict) and _ESTIMATOR in value else value
         for name, value in values.items()
     }
 
@@ -97,9 +97,8 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> Any:
 def _restore(content: Any, device: str | None) -> Any:
     _require_known_schema(content)
     try:
-        content["parameters"] |= {} if device is None else {"device": device}
         _require_fitted(content["attributes"])
-        return _rebuilt(content)
+        return _rebuilt(content, device)
     except ModelFileError:
         raise
     except Exception as error:  # what a file says may be wrong in any way, and must end in one error
@@ -107,10 +106,12 @@ def _restore(content: Any, device: str | None) -> Any:
         raise ModelFileError(f"its content does not fit {content['class']}: {reason}") from None
 
 
-def _rebuilt(content: Any) -> Any:
-    estimator = _class_of(content["class"])(**_put_together(content["parameters"]))
+def _rebuilt(content: Any, device: str | None) -> Any:
+    estimator = _class_of(content["class"])(**_put_together(content["parameters"], device))
+    if device is not None:
+        estimator.set_params(device=device)
     check(estimator)
-    for name, value in _put_together(content["attributes"]).items():
+    for name, value in _put_together(content["attributes"], device).items():
         if not _is_fitted_name(name):
             raise ModelFileError(f"it holds {name}, which no fit leaves")
         setattr(estimator, name, value)

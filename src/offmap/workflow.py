@@ -48,25 +48,23 @@ def fit_model(estimator: Estimator, data: Data) -> Estimator:
     if data.kind == "text" and estimator.encoder is None:
         estimator.set_params(encoder=TextEncoder(device=estimator.device))
     if isinstance(estimator, Detector):
-        return estimator.fit(data.X)
+        return estimator.fit(data.rows)
     if data.y is None:
         raise ValueError(
             f"{type(estimator).__name__} learns classes, but {data.name} has no labels; a table needs --label COLUMN, "
             "an .npz file the key y, a folder of images one sub-folder a class"
         )
-    return estimator.fit(data.X, data.y)
+    return estimator.fit(data.rows, data.y)
 
 
 def summary_of(model: Estimator) -> dict[str, Any]:
     """What is known of a fitted model before it scores anything."""
     classifier = isinstance(model, OpenSetClassifier)
-    # A rule of the method's own makes no promise about false alarms.
-    promises = not classifier or model.rule == "calibrated"
     return {
         "method": name_of(model),
         **({"classes": len(model.classes_)} if classifier else {}),
         "threshold": float(model.threshold_),
-        "promised false-alarm rate": model.alpha if promises else None,
+        "promised false-alarm rate": model.promised_rate,
         "calibration rows": len(model.calibration_novelty_),
         "last epoch": {term: values[-1] for term, values in model.history_.items()},
     }
@@ -85,12 +83,12 @@ def score_rows(model: Estimator, data: Data) -> pd.DataFrame:
     classes: dict[str, Any] = {}
     if isinstance(model, OpenSetClassifier):
         # What predict, predict_closed and novelty would each compute again.
-        proba, novelty = model._judged(model._enter(data.X))
+        proba, novelty = model._judged(model._enter(_rows_for(model, data)))
         closest = model.classes_[proba.argmax(axis=1)]
         prediction = np.where(novelty > model.threshold_, model.unknown_label_, closest)
         classes = {"prediction": prediction, "closest_class": closest}
     else:
-        novelty = model.novelty(data.X)
+        novelty = model.novelty(_rows_for(model, data))
     calibration = model.calibration_novelty_
     chance = {"p_value": p_values(calibration, novelty)} if len(calibration) else {}
     scores = {"row": np.arange(len(data)), "novelty": novelty, **chance, "novel": novelty > model.threshold_}
@@ -102,8 +100,21 @@ def evaluate_model(model: Estimator, normal: Data, novel: Data) -> Section:
     for data in (normal, novel):
         _require_readable(model, data)
     named = {} if normal.y is None else _named_rightly(model, normal, novel)
-    samples = (Sample(normal.X, normal.y), Sample(novel.X, novel.y))
+    samples = (Sample(_rows_for(model, data), data.y) for data in (normal, novel))
     return section_from(model, *samples, name=name_of(model), metrics=named)
+
+
+def _rows_for(model: Estimator, data: Data) -> Any:
+    """Rows as the model knows them; the names of features are compared where both sides have them."""
+    known = getattr(model, "feature_names_in_", None)
+    if known is None:
+        return data.X
+    if data.feature_names:
+        return data.rows
+    if data.X.ndim != 2 or data.X.shape[1] != len(known):
+        width = " × ".join(map(str, data.X.shape[1:]))
+        raise ValueError(f"X has {width} features, but {type(model).__name__} is expecting {len(known)}")
+    return pd.DataFrame(data.X, columns=known)
 
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:

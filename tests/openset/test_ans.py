@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris
 from torch import nn
 from torch.nn.functional import softplus
 
@@ -153,6 +153,33 @@ def test_rows_on_a_sphere_keep_their_angles_and_others_are_standardised() -> Non
     assert float(layer.scale.max() / layer.scale.min()) > 20
     fit_scale(layer, units, one_unit=True)
     assert layer.scale.unique().numel() == 1
+
+
+def test_a_large_constant_feature_is_no_sphere() -> None:
+    torch.manual_seed(0)
+    layer = Standardise(4)
+    fit_scale(layer, torch.cat([torch.randn(100, 3), torch.full((100, 1), 1e4)], dim=1), one_unit=False)
+    assert float(layer.mean[3]) == 1e4
+
+
+def test_a_shifted_table_is_judged_as_before() -> None:
+    iris = load_iris()
+    X, y = iris.data, iris.target
+    for table in (X, X + 1000, np.column_stack([X, np.full(len(X), 2000.0)])):
+        model = ANSClassifier(random_state=0, calibration=0.3).fit(table[y < 2], y[y < 2])
+        novelty = model.novelty(table)
+        assert auroc(novelty[y < 2], novelty[y == 2]) > 0.8
+
+
+def test_a_class_of_equal_rows_has_a_shell() -> None:
+    X = torch.cat([torch.randn(20, 3), torch.ones(10, 3)])
+    shell = Shell.around(X, torch.tensor([0] * 20 + [1] * 10), 2)
+    assert shell.inner[1] == shell.inner[0] > 0
+
+
+def test_negatives_that_nothing_moves_are_refused() -> None:
+    with pytest.raises(ValueError, match="ascent_steps must be at least 1 with noise=False"):
+        ANSClassifier(noise=False, ascent_steps=0).fit(SPLIT.X_train, SPLIT.y_train)
 
 
 def test_the_adapter_starts_as_the_identity_and_brings_classes_together() -> None:

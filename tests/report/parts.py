@@ -23,6 +23,10 @@ class Distance:
     image_shape: tuple[int, ...] | None = None
     calls: list[int] = field(default_factory=list)
 
+    @property
+    def promised_rate(self) -> float | None:
+        return self.alpha
+
     def fit(self, X: NDArray[Any]) -> "Distance":
         """Learns the mean from one half of the rows and the threshold from the other."""
         self.mean_ = X[::2].mean(axis=0)

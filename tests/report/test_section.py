@@ -98,8 +98,7 @@ def test_classifier_shows_what_it_called_each_row() -> None:
 
 def test_own_rule_promises_nothing() -> None:
     class Own(Distance):
-        def get_params(self, deep: bool = True) -> dict[str, Any]:
-            return {"alpha": 0.05, "rule": "own"}
+        promised_rate = None
 
     rng = np.random.default_rng(0)
     made = section_from(Own().fit(rng.normal(size=(50, 2))), Sample(rng.normal(size=(9, 2))), Sample(np.ones((2, 2))))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 __all__ = ["Data", "as_texts"]
@@ -21,6 +22,7 @@ class Data:
         y: One label a row, or None where there are none.
         name: Where the rows come from: a data set or a path.
         class_names: The name of each integer label, where the source states it.
+        feature_names: The name of each feature, where the source states it.
 
     Example:
         >>> data = Data(as_texts(["pay a bill", "book a flight"]), np.array(["pay", "travel"]), name="intents")
@@ -32,6 +34,7 @@ class Data:
     y: NDArray[Any] | None = None
     name: str = ""
     class_names: tuple[str, ...] = ()
+    feature_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         name = self.name or "Data"
@@ -48,6 +51,11 @@ class Data:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    @property
+    def rows(self) -> Any:
+        """The rows with the names of their features, as a data frame, where there are names; else ``X``."""
+        return pd.DataFrame(self.X, columns=list(self.feature_names)) if self.feature_names else self.X
 
     @property
     def kind(self) -> Kind:

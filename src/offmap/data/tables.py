@@ -51,7 +51,9 @@ def read_table(path: Path, text: str | None = None, label: str | None = None) ->
     y = None if label is None else _labels(frame[label], path)
     if text is not None:
         return Data(as_texts(_complete(frame[text], path)), y, name=str(path))
-    return Data(_features(frame.drop(columns=[] if label is None else [label]), path), y, name=str(path))
+    features = frame.drop(columns=[] if label is None else [label])
+    names = tuple(str(column) for column in features.columns)
+    return Data(_features(features, path), y, name=str(path), feature_names=names)
 
 
 def _read_lines(path: Path, strings: Sequence[str]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from offmap.nets import Standardise
 from offmap.openset.heads import OneVersusRestHeads
 from offmap.openset.negatives import Shell, ascend
 from offmap.openset.space import Adapter, fit_adapter, fit_scale
-from offmap.parameters import Count, Natural, NonNegative, Positive, Share
+from offmap.parameters import Count, Multiple, Natural, NonNegative, Positive, Share
 from offmap.train import Batch, History, descend, train
 
 
@@ -97,7 +97,7 @@ class ANSClassifier(OpenSetClassifier):
         radius: Inner radius r of every shell; by default $\sqrt{2\,\mathrm{Tr}\,\Sigma_m}$ of each class.
         gamma: Outer radius as a multiple of the inner one.
         rest: Rows of other classes that a head sees for each row of its own.
-        steps: Steps that train the heads.
+        steps: About how many steps train the heads: whole twentieths of it.
         head_batch: Rows of its own class that each head sees in a step.
         lr: Step size of AdamW for the heads.
         penalty: Weight of the squared weights, against the mean loss, in the logistic regression that names the
@@ -126,7 +126,7 @@ class ANSClassifier(OpenSetClassifier):
     ascent_size: Positive = 1.0
     projection: bool = True
     radius: Positive | None = None
-    gamma: Positive = 2.0
+    gamma: Multiple = 2.0
     rest: Count = 4
     steps: Count = 400
     head_batch: Count = 16
@@ -140,6 +140,8 @@ class ANSClassifier(OpenSetClassifier):
         self.network_ = network.to(self.device)
 
     def _fit(self, X: Tensor, y: Tensor) -> None:
+        if self.negatives and not self.noise and not self.ascent_steps:
+            raise ValueError("ascent_steps must be at least 1 with noise=False: nothing else moves the negatives")
         self._build()
         fit_scale(self.network_.scale, X, one_unit=len(self.input_shape_) == 3)
         if isinstance(self.network_.adapter, Adapter):
@@ -195,6 +197,9 @@ class ANSClassifier(OpenSetClassifier):
         offset = shell.start(codes) if self.noise else torch.zeros_like(own)
         offset = ascend(self.network_.heads.own, own, offset, self.ascent_steps, self.ascent_size)
         return own + (shell.project(offset, codes) if self.projection else offset)
+
+    def _row_width(self) -> int:
+        return len(self.classes_) * max(self.head_hidden, default=1)
 
     def _judge(self, X: Tensor) -> Judgement:
         Z = self.network_.space(X)

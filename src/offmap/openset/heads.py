@@ -32,22 +32,14 @@ class OneVersusRestHeads(nn.Module):
 
     def own(self, rows: Tensor) -> Tensor:
         """Logits ``(classes, n)`` of rows ``(classes, n, inputs)``: each head sees rows of its own."""
-        return self._rest(torch.baddbmm(self.biases[0], rows, self.weights[0]))
+        values = torch.baddbmm(self.biases[0], rows, self.weights[0])
+        for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
+            values = torch.baddbmm(bias, dropout(values.relu(), self.dropout, self.training), weight)
+        return values.squeeze(-1)
 
     def forward(self, rows: Tensor) -> Tensor:
         """Logits ``(n, classes)`` of rows ``(n, inputs)``: each head sees the same rows."""
-        classes, inputs, width = self.weights[0].shape
-        # The first layer is nearly all of the work: as one plain product it is twice as fast as a batched one.
-        stacked = self.weights[0].permute(1, 0, 2).reshape(inputs, classes * width)
-        first = (rows @ stacked).view(len(rows), classes, width).transpose(0, 1)
-        return self._rest(first + self.biases[0]).transpose(0, 1)
-
-    def _rest(self, values: Tensor) -> Tensor:
-        """What comes after the first layer's products."""
-        for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
-            values = dropout(values.relu(), self.dropout, self.training)
-            values = torch.baddbmm(bias, values, weight)
-        return values.squeeze(-1)
+        return self.own(rows.expand(len(self.weights[0]), *rows.shape)).transpose(0, 1)
 
 
 def _uniform(fan_in: int, *shape: int) -> nn.Parameter:

@@ -30,12 +30,12 @@ class Shell:
     def around(cls, X: Tensor, y: Tensor, classes: int, *, radius: float | None = None, gamma: float = 2.0) -> "Shell":
         r"""Measures the classes; without a given radius, $r_m = \sqrt{2\,\mathrm{Tr}\,\Sigma_m}$.
 
-        That is the root mean square distance between two rows of the class. A class of one row has no spread of its
-        own and gets the mean one.
+        That is the root mean square distance between two rows of the class. A class of one row, or of equal ones, has
+        no spread of its own and gets the mean one.
         """
         variance = class_variance(X, y, classes)
-        alone = torch.bincount(y, minlength=classes) < 2
-        # One variance for all if no class has two rows.
+        alone = variance.sum(1) == 0
+        # One variance for all if no class has a spread.
         shared = variance[~alone].mean(0) if not alone.all() else X.var(0, correction=0)
         variance = torch.where(alone[:, None], shared, variance)
         inner = (2 * variance.sum(1)).sqrt() if radius is None else variance.new_full((classes,), radius)

@@ -10,6 +10,8 @@ from offmap.train import Batch, Batches, History, descend, train
 
 # Relative spread of the rows' lengths below which they lie on a sphere.
 _SPHERE = 1e-3
+# Length of the mean row, against the rows' own, above which they all point one way.
+_ONE_WAY = 0.9
 # The usual temperature of a cosine classifier.
 _TEMPERATURE = 0.1
 
@@ -35,14 +37,20 @@ def fit_scale(layer: Standardise, X: Tensor, *, one_unit: bool) -> None:
     """Brings rows to the scale that networks learn well at, without bending the space more than it must.
 
     Rows whose features are in one unit are all divided by one number, which keeps their angles: those that are said to
-    be, such as images, and those on a sphere, such as sentence embeddings. Features of other rows, which may be in any
-    units, are standardised one by one.
+    be, such as images, and those all over a sphere, such as sentence embeddings. Features of other rows may be in any
+    units; they are standardised one by one.
     """
     layer.fit(X)
-    length = X.norm(dim=1)
-    if one_unit or length.std(correction=0) < _SPHERE * length.mean():
+    if one_unit or _over_a_sphere(X):
         layer.mean.zero_()
         layer.scale.fill_(X.double().std(dim=0, correction=0).mean().clamp_min(1e-6))
+
+
+def _over_a_sphere(X: Tensor) -> bool:
+    """Whether rows have one length and many directions; one large constant feature gives them a length, but one way."""
+    length = X.norm(dim=1)
+    one_length = length.std(correction=0) < _SPHERE * length.mean()
+    return bool(one_length and X.mean(dim=0).norm() < _ONE_WAY * length.mean())
 
 
 def fit_adapter(adapter: Adapter, X: Tensor, y: Tensor, *, epochs: int) -> History:

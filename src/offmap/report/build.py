@@ -70,8 +70,7 @@ def section_from(
     known_normal = normal.X if reference is None and truth_is_known else reference
     scores = [group.novelty for group in groups]
     parameters = estimator.get_params(deep=False)
-    # A rule of the method's own makes no promise about false alarms.
-    alpha = None if parameters.get("rule") == "own" else parameters.get("alpha")
+    alpha = estimator.promised_rate
     novel_novelty = scores[1] if truth_is_known else np.empty(0)
     return Section(
         name=name or type(estimator).__name__,

@@ -17,6 +17,10 @@ class Fitted(Protocol):
     calibration_novelty_: FloatArray
     history_: dict[str, list[float]]
 
+    @property
+    def promised_rate(self) -> float | None:
+        """The false-alarm rate that the threshold keeps, if it keeps one."""
+
     def get_params(self, deep: bool = ...) -> dict[str, Any]:
         """The parameters."""
 
