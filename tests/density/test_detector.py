@@ -139,7 +139,8 @@ def test_patience_stops_training_that_no_longer_helps() -> None:
 @pytest.mark.parametrize("rows", [2, 3, 20])
 @pytest.mark.filterwarnings("ignore::offmap.calibration.CalibrationWarning")
 def test_patience_leaves_rows_to_train_on(validation: float, rows: int) -> None:
-    VAEDetector(**SMALL, patience=1, validation=validation).fit(FEATURES[:rows])
+    model = VAEDetector(**SMALL, patience=1, validation=validation).fit(FEATURES[:rows])
+    assert np.isfinite(model.history_["reconstruction"]).all()
 
 
 def test_validation_of_no_rows_is_refused() -> None:

@@ -1,7 +1,6 @@
 """The papers' tables and figures: what they are, how they are run, and the page that shows them."""
 
 from collections.abc import Collection
-from difflib import get_close_matches
 from pathlib import Path
 
 import rich.table
@@ -10,6 +9,7 @@ from offmap.bench.figure import Figure
 from offmap.bench.render import render as render_page
 from offmap.bench.render import render_terminal
 from offmap.bench.run import run as run_table
+from offmap.bench.select import unknown
 from offmap.bench.table import Table
 from offmap.bench.tables import discover
 
@@ -40,9 +40,7 @@ def make(
     """
     known = discover()
     if name not in known:
-        guess = get_close_matches(name, known, n=1)
-        hint = f"did you mean {guess[0]!r}?" if guess else f"known: {', '.join(known)}"
-        raise ValueError(f"there is no table or figure {name!r}; {hint}")
+        raise ValueError(unknown(name, known))
     item = known[name]
     if isinstance(item, Table):
         run_table(item, profile, rows=rows or None, columns=columns or None, force=force)

@@ -21,11 +21,16 @@ def select(names: Iterable[str], known: Collection[str]) -> list[str]:
     for name in names:
         found = [name] if name in known else [each for each in known if each.startswith(f"{name}-")]
         if not found:
-            guess = get_close_matches(name, [*known, *(each.partition("-")[0] for each in known)], n=1)
-            hint = f"did you mean {guess[0]!r}?" if guess else "'offmap bench' lists them"
-            raise ValueError(f"there is no table or figure {name!r}; {hint}")
+            raise ValueError(unknown(name, known))
         chosen += found
     return list(dict.fromkeys(chosen))
+
+
+def unknown(name: str, known: Collection[str]) -> str:
+    """What to say of a name that nothing has."""
+    guess = get_close_matches(name, [*known, *(each.partition("-")[0] for each in known)], n=1)
+    hint = f"did you mean {guess[0]!r}?" if guess else f"known: {', '.join(known)} ('offmap bench' lists them)"
+    return f"there is no table or figure {name!r}; {hint}"
 
 
 def stored_cells(
