@@ -34,5 +34,5 @@ $(VENV)/.runtime: pyproject.toml $(VENV)/.torch
 	touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.torch
-	$(INSTALL) --editable ".[dev,text]"
+	$(INSTALL) --editable ".[dev,text,rl]"
 	touch $@ $(VENV)/.runtime

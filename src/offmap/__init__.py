@@ -16,7 +16,7 @@ _HOME = {
     "OpenSetClassifier": "offmap.base",
     "load": "offmap.persist",
 }
-_MODULES = ("data", "density", "metrics", "openset")
+_MODULES = ("collaborative", "data", "density", "dependence", "metrics", "openset", "sampling")
 
 __all__ = ["UNKNOWN", "Detector", "OpenSetClassifier", "load"]
 
