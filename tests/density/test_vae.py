@@ -119,3 +119,64 @@ def test_perceptrons_take_images_and_give_them_back() -> None:
     vae = VAE((2, 3, 4), latent=2, hidden=(5,), noise="bernoulli")
     X = torch.rand(6, 2, 3, 4)
     assert vae.decoder(vae.posterior(X).mean).shape == X.shape
+
+
+@settings(deadline=None)
+@given(pairs(10), st.floats(-30, 30))
+def test_divergence_from_the_prior_of_negatives_is_that_of_torch(posterior: Posterior, shift: float) -> None:
+    q = Normal(posterior.mean, (posterior.log_var / 2).exp())
+    expected = kl_divergence(q, Normal(shift, 1.0)).sum(1)
+    assert_close(posterior.kl(shift), expected, rtol=1e-6, atol=1e-9)
+
+
+@settings(deadline=None)
+@given(pairs(5))
+def test_density_of_latent_vectors_is_that_of_torch(posterior: Posterior) -> None:
+    latents = torch.linspace(-3, 3, 2 * posterior.mean.numel(), dtype=torch.float64).reshape(2, *posterior.mean.shape)
+    expected = Normal(posterior.mean, (posterior.log_var / 2).exp()).log_prob(latents).sum(-1)
+    assert_close(posterior.log_prob(latents), expected)
+
+
+def draws(count: int, latent: int) -> Tensor:
+    with local_seed(1):
+        return torch.randn(count, 1, latent, dtype=torch.float64)
+
+
+def test_every_importance_weight_is_the_evidence_at_the_exact_posterior() -> None:
+    model = LinearGaussian()
+    with torch.no_grad():
+        weights = model.vae.log_weights(model.X, draws(7, model.latent))
+    assert_close(weights, model.evidence().expand(7, -1))
+
+
+def test_more_draws_bring_the_importance_weighted_bound_to_the_evidence() -> None:
+    model = LinearGaussian()
+    with torch.no_grad(), local_seed(3):
+        for parameter in linear(model.vae.encoder).parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+        weights = model.vae.log_weights(model.X, draws(20_000, model.latent))
+
+    def gap(count: int) -> float:
+        """How far the bound with so many draws a row lies below the evidence, on average."""
+        bounds = weights.unflatten(0, (-1, count)).logsumexp(1) - np.log(count)
+        return float((model.evidence() - bounds.mean(0)).mean())
+
+    assert gap(1) > 2 * gap(5) > 4 * gap(50) > 0
+    assert gap(20_000) < 0.05 * gap(1)
+
+
+def test_generated_rows_are_expected_rows_of_the_prior() -> None:
+    vae = VAE((4,), latent=3, hidden=(5,), noise="bernoulli")
+    with local_seed(0):
+        generated = vae.generate(6)
+    with local_seed(0):
+        expected = vae.decoder(torch.randn(6, 3)).sigmoid()
+    assert_close(generated, expected)
+
+
+def test_reconstruction_is_the_expected_row_at_the_mean() -> None:
+    vae = VAE((1, 16, 16), latent=3, hidden=(), noise="bernoulli", network="conv")
+    X = torch.rand(5, 1, 16, 16)
+    expected, posterior = vae.reconstruct(X)
+    assert_close(expected, vae.decoder(posterior.mean).sigmoid())
+    assert_close(posterior.mean, vae.posterior(X).mean)

@@ -1,13 +1,15 @@
 """The variational autoencoder: an encoder, a decoder, a noise model and a standard normal prior."""
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from offmap.density.noise import NOISES
-from offmap.nets import ConvDecoder, ConvEncoder, Standardise, mlp
+from offmap.density.noise import NOISES, OF_INTENSITIES
+from offmap.nets import ConvDecoder, ConvEncoder, DCGANDecoder, DCGANEncoder, Standardise, mlp
+
+Network = Literal["mlp", "conv", "dcgan"]
 
 
 class Posterior(NamedTuple):
@@ -20,10 +22,15 @@ class Posterior(NamedTuple):
         r"""The latent vector $\mu + e^{\ell / 2} \varepsilon$."""
         return self.mean + (0.5 * self.log_var).exp() * noise
 
-    def kl(self) -> Tensor:
-        r"""$\mathrm{KL}(q \| N(0, I)) = \tfrac12 \sum_j (\mu_j^2 + e^{\ell_j} - 1 - \ell_j)$, in nats."""
+    def kl(self, shift: float = 0.0) -> Tensor:
+        r"""$\mathrm{KL}(q \| N(s 1, I)) = \tfrac12 \sum_j ((\mu_j - s)^2 + e^{\ell_j} - 1 - \ell_j)$, in nats."""
         # Near the prior all digits of exp would go in the subtraction of 1, and the rest could be below 0.
-        return 0.5 * (self.mean.square() + (self.log_var.expm1() - self.log_var)).sum(1)
+        return 0.5 * ((self.mean - shift).square() + (self.log_var.expm1() - self.log_var)).sum(1)
+
+    def log_prob(self, latents: Tensor) -> Tensor:
+        r"""$\log q(z \mid x)$ of latent vectors ``(..., n, latent)``, in nats."""
+        squares = (latents - self.mean).square() * (-self.log_var).exp()
+        return -0.5 * (squares + self.log_var + math.log(2 * math.pi)).sum(-1)
 
 
 class VAE(nn.Module):
@@ -34,8 +41,9 @@ class VAE(nn.Module):
         latent: Latent dimensions.
         hidden: Widths of the hidden layers of the perceptrons.
         noise: Name of the noise model.
-        convolutional: Convolutions in place of perceptrons.
+        network: Perceptrons, or the convolutions of either paper.
         capacity: Multiplies the channels of the convolutions.
+        spectral: Spectral norms in place of batch normalisation in the encoder of "dcgan".
 
     Reference: Kingma and Welling, Auto-Encoding Variational Bayes, arXiv:1312.6114.
     """
@@ -49,27 +57,34 @@ class VAE(nn.Module):
         latent: int,
         hidden: tuple[int, ...],
         noise: str,
-        convolutional: bool = False,
+        network: Network = "mlp",
         capacity: int = 1,
+        spectral: bool = False,
     ) -> None:
         super().__init__()
-        self.noise = NOISES[noise]()
+        self.noise = NOISES[noise](shape)
         # One latent draw for all rows and calls: scores estimate the bound without bias, yet never change.
         self.register_buffer("draw", torch.randn(latent))
-        if convolutional:
-            images = (shape[0], shape[1], shape[2])
-            self.encoder: nn.Module = ConvEncoder(images, 2 * latent, capacity)
-            self.decoder: nn.Module = ConvDecoder(latent, images, capacity)
-        else:
+        if network == "mlp":
             width = math.prod(shape)
-            self.encoder = nn.Sequential(nn.Flatten(), mlp([width, *hidden, 2 * latent]))
-            self.decoder = nn.Sequential(mlp([latent, *reversed(hidden), width]), nn.Unflatten(1, shape))
+            self.encoder: nn.Module = nn.Sequential(nn.Flatten(), mlp([width, *hidden, 2 * latent]))
+            self.decoder: nn.Module = nn.Sequential(mlp([latent, *reversed(hidden), width]), nn.Unflatten(1, shape))
+        else:
+            images = (shape[0], shape[1], shape[2])
+            self.encoder, self.decoder = _convolutions(network, images, latent, capacity, spectral)
         # Intensities are on one scale already; other features are not.
-        features = len(shape) == 1 and noise != "bernoulli"
+        features = len(shape) == 1 and noise not in OF_INTENSITIES
         self.prepare = Standardise(shape[0]) if features else nn.Identity()
+        if network == "conv":
+            # Its narrow layers gain from channels that lie last in memory; the wide ones of "dcgan" lose.
+            self.to(memory_format=torch.channels_last)  # type: ignore[call-overload] # not in the stub
 
     def posterior(self, X: Tensor) -> Posterior:
         """Encodes prepared rows."""
+        return self.encode(self.noise.observed(X))
+
+    def encode(self, X: Tensor) -> Posterior:
+        """Encodes rows as the noise model observed them."""
         return Posterior(*self.encoder(X).chunk(2, dim=1))
 
     def bound(self, X: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
@@ -77,5 +92,42 @@ class VAE(nn.Module):
 
         Their sum is $-$ELBO, estimated at the latent vector that ``noise`` leads to.
         """
+        X = self.noise.observed(X)
+        posterior = self.encode(X)
+        return self.reconstruction(X, posterior.at(noise)), posterior.kl()
+
+    def reconstruction(self, X: Tensor, latents: Tensor) -> Tensor:
+        r"""$-\log p(x \mid z)$ of observed rows at their latent vectors, in nats."""
+        return -self.noise.log_prob(X, self.decoder(latents))
+
+    def log_joint(self, X: Tensor, latents: Tensor) -> Tensor:
+        r"""$\log p(x, z)$ of observed rows ``(n, ...)`` with latent vectors ``(k, n, latent)``, in nats: ``(k, n)``."""
+        repeated = X.repeat(len(latents), *(1 for _ in X.shape[1:]))
+        likelihood = -self.reconstruction(repeated, latents.flatten(0, 1))
+        prior = -0.5 * (latents.square() + math.log(2 * math.pi)).sum(-1)
+        return likelihood.unflatten(0, latents.shape[:2]) + prior
+
+    def log_weights(self, X: Tensor, noise: Tensor) -> Tensor:
+        r"""Importance weights $\log p(x, z_k) - \log q(z_k \mid x)$ at ``(k, n or 1, latent)`` noise: ``(k, n)``."""
+        X = self.noise.observed(X)
+        posterior = self.encode(X)
+        latents = posterior.at(noise)
+        return self.log_joint(X, latents) - posterior.log_prob(latents)
+
+    def reconstruct(self, X: Tensor) -> tuple[Tensor, Posterior]:
+        """The expected row at the posterior's mean, and the posterior, of each prepared row."""
         posterior = self.posterior(X)
-        return -self.noise.log_prob(X, self.decoder(posterior.at(noise))), posterior.kl()
+        return self.noise.mean(self.decoder(posterior.mean)), posterior
+
+    def generate(self, count: int) -> Tensor:
+        """Expected rows at latent vectors drawn from the prior."""
+        latents = torch.randn(count, len(self.draw), device=self.draw.device)
+        return self.noise.mean(self.decoder(latents))
+
+
+def _convolutions(
+    network: Network, shape: tuple[int, int, int], latent: int, capacity: int, spectral: bool
+) -> tuple[nn.Module, nn.Module]:
+    if network == "conv":
+        return ConvEncoder(shape, 2 * latent, capacity), ConvDecoder(latent, shape, capacity)
+    return DCGANEncoder(shape, 2 * latent, capacity, spectral=spectral), DCGANDecoder(latent, shape, capacity)

@@ -1,7 +1,9 @@
 """Networks, one idea a file."""
 
 from offmap.nets.conv import ConvDecoder, ConvEncoder
+from offmap.nets.dcgan import DCGANDecoder, DCGANEncoder
+from offmap.nets.deepfm import DeepFM
 from offmap.nets.mlp import mlp
 from offmap.nets.standardise import Standardise
 
-__all__ = ["ConvDecoder", "ConvEncoder", "Standardise", "mlp"]
+__all__ = ["ConvDecoder", "ConvEncoder", "DCGANDecoder", "DCGANEncoder", "DeepFM", "Standardise", "mlp"]

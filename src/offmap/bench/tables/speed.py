@@ -54,7 +54,7 @@ class Training:
         """The network before training."""
         images = len(self.shape) == 3
         noise = "bernoulli" if images else "gaussian"
-        network = VAE(self.shape, latent=10, hidden=(256, 128), noise=noise, convolutional=images)
+        network = VAE(self.shape, latent=10, hidden=(256, 128), noise=noise, network="conv" if images else "mlp")
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload] # not in the stub
 
 
