@@ -4,6 +4,7 @@ from typing import Any
 
 from offmap.base import Detector, OpenSetClassifier
 from offmap.catalog import methods
+from offmap.collaborative.base import CollaborativeDetector
 from offmap.parameters import hints
 
 # Enough training for scikit-learn's checks, which ask that easy blobs are told apart.
@@ -15,6 +16,9 @@ def small(cls: type, **parameters: Any) -> Any:
     return cls(**{name: value for name, value in SMALL.items() if name in hints(cls)} | parameters)
 
 
-CLASSES = [method.cls for method in methods()]
-DETECTORS = [cls for cls in CLASSES if issubclass(cls, Detector)]
-CLASSIFIERS = [cls for cls in CLASSES if issubclass(cls, OpenSetClassifier)]
+PUBLIC = [method.cls for method in methods()]
+DETECTORS = [cls for cls in PUBLIC if issubclass(cls, Detector)]
+CLASSIFIERS = [cls for cls in PUBLIC if issubclass(cls, OpenSetClassifier)]
+# Those that are asked about rows alone; the others are asked about a row and a task.
+CLASSES = [*CLASSIFIERS, *DETECTORS]
+TASK_DETECTORS = [cls for cls in PUBLIC if issubclass(cls, CollaborativeDetector)]

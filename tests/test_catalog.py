@@ -10,6 +10,7 @@ import pytest
 import offmap
 from offmap.base import Detector, OpenSetClassifier
 from offmap.catalog import FAMILIES, method, methods, public_class, public_path
+from offmap.collaborative.base import CollaborativeDetector
 
 
 def test_every_public_estimator_is_a_method_under_a_name_of_its_own() -> None:
@@ -20,7 +21,7 @@ def test_every_public_estimator_is_a_method_under_a_name_of_its_own() -> None:
     for family in FAMILIES:
         module = importlib.import_module(f"offmap.{family}")
         public = [getattr(module, name) for name in module.__all__]
-        estimators = [each for each in public if issubclass(each, (Detector, OpenSetClassifier))]
+        estimators = [each for each in public if issubclass(each, (Detector, OpenSetClassifier, CollaborativeDetector))]
         assert [each.cls for each in found if each.family == family] == estimators
         assert estimators
 

@@ -65,6 +65,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     known[469:].to_csv(folder / "normal.csv", index=False)
     (frame[:60] * 10).assign(kind="strange").to_csv(folder / "novel.csv", index=False)
     known.assign(note="some words").to_csv(folder / "notes.csv", index=False)
+    frame.assign(device=[f"d{row % 9}" for row in range(len(frame))]).to_csv(folder / "readings.csv", index=False)
     np.save(folder / "unlabelled.npy", cells.X[:, :4])
     for method in ("vae", "msp"):
         model = fit_model(configure(method, ["epochs=5"]), read(folder / "train.csv", label="kind"))
@@ -171,6 +172,16 @@ def test_evaluation_measures_and_reports(run: Run, tmp_path: Path) -> None:
     assert "AUROC" in run("evaluate", "vae.safetensors", *pair).out
 
 
+def test_a_model_of_tasks_is_fitted_and_asked_by_task(run: Run, tmp_path: Path) -> None:
+    model = tmp_path / "ratio.safetensors"
+    fitted = run("fit", "ratio", "readings.csv", "--task", "device", "--set", "epochs=2", "--out", model, "--json")
+    assert (fitted.code, fitted.data["tasks"]) == (0, 9)
+    scored = pd.read_csv(io.StringIO(run("score", model, "readings.csv", "--task", "device").out))
+    again = read("readings.csv", label="device")
+    np.testing.assert_allclose(scored["novelty"], offmap.load(model).novelty(again.rows, again.y))
+    assert scored["task"].tolist() == np.asarray(again.y).tolist()
+
+
 def test_columns_in_another_order_are_refused(run: Run, tmp_path: Path) -> None:
     frame = pd.read_csv("normal.csv")
     frame[frame.columns[::-1]].to_csv(tmp_path / "turned.csv", index=False)
@@ -230,6 +241,8 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         ("fit", "msp", "unlabelled.npy", "--out", "x"),
         "unlabelled.npy has no labels; a table needs --label",
     ),
+    "no tasks": (("fit", "ratio", "unlabelled.npy", "--out", "x"), "names none; a table needs --task COLUMN"),
+    "classes and tasks": ((*FIT, "--task", "a"), "--label and --task must not both be given"),
     "words among numbers": (("fit", "vae", "notes.csv", "--label", "kind", "--out", "x"), "column 'note' of notes.csv"),
     "texts for a model of numbers": (
         ("score", "vae.safetensors", "notes.csv", "--text", "note"),

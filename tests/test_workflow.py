@@ -177,3 +177,39 @@ def test_a_folder_that_is_closed_is_noticed(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(PermissionError, match="not yours to write to"):
         require_writable(tmp_path / "model")
+
+
+def exposures(n: int, shift: float = 0.0) -> Data:
+    rng = np.random.default_rng(n)
+    tasks = rng.integers(8, size=n)
+    around = 4 * np.stack([np.cos(tasks), np.sin(tasks)], axis=1)
+    return Data(around + rng.normal(size=(n, 2)) + shift, tasks, name="exposures")
+
+
+@pytest.fixture(scope="module")
+def of_tasks() -> Any:
+    return fit_model(configure("ratio", ["epochs=5", "calibration=0.3"]), exposures(600))
+
+
+def test_scores_of_a_model_of_tasks_agree_with_it(of_tasks: Any) -> None:
+    data = exposures(200, shift=0.5)
+    frame = score_rows(of_tasks, data)
+    assert list(frame) == ["row", "task", "novelty", "p_value", "novel"]
+    assert frame["novelty"].to_numpy().tobytes() == of_tasks.novelty(data.X, data.y).tobytes()
+    assert frame["p_value"].to_numpy().tobytes() == of_tasks.p_value(data.X, data.y).tobytes()
+    assert frame["novel"].tolist() == (of_tasks.predict(data.X, data.y) == -1).tolist()
+    assert summary_of(of_tasks)["tasks"] == 8
+
+
+def test_an_evaluation_asks_about_each_row_and_its_task(of_tasks: Any) -> None:
+    normal, novel = exposures(300), exposures(200, shift=20.0)
+    found = evaluate_model(of_tasks, normal, novel)
+    levels = [of_tasks.p_value(data.X, data.y) for data in (normal, novel)]
+    assert found.metrics["AUROC"] == pytest.approx(auroc(-levels[0], -levels[1]), abs=0.02)
+    assert found.name == "ratio"
+
+
+def test_a_model_of_tasks_needs_tasks() -> None:
+    data = Data(np.zeros((4, 2)), name="rows")
+    with pytest.raises(ValueError, match="RatioDetector asks what is unusual for a task, but rows names none"):
+        fit_model(configure("ratio"), data)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-FAMILIES = ("openset", "density")
+FAMILIES = ("openset", "density", "collaborative")
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages, warning
 Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
 Text = Annotated[str | None, typer.Option(help="Column of the text, in a table.")]
 Label = Annotated[str | None, typer.Option(help="Column of the label, in a table.")]
+Task = Annotated[str | None, typer.Option(help="Column of the task (item, user, device) a row is asked about.")]
 Model = Annotated[Path, typer.Argument(help="A model that 'offmap fit' wrote.")]
 DATA_HELP = "A file (.npz .npy .csv .tsv .parquet), a folder of images, or a data set's name, as fashion-mnist:test."
 
@@ -114,6 +115,7 @@ def fit(
     settings: Annotated[list[str] | None, typer.Option("--set", help="A parameter, as name=value.")] = None,
     text: Text = None,
     label: Label = None,
+    task: Task = None,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -124,7 +126,7 @@ def fit(
     with terminal.messages(quiet) as tell:
         require_writable(out)
         estimator = configure(method, settings or [], seed)
-        model = fit_model(estimator, _open(data, text, label))
+        model = fit_model(estimator, _open(data, text, label, task))
         model.save(out)
         tell(f"wrote {out}")
     terminal.show_pairs("Fitted", {"model": str(out), **summary_of(model)}, as_json)
@@ -137,6 +139,7 @@ def score(
     out: Annotated[Path | None, typer.Option(help="A .parquet or .csv file; CSV to standard output if absent.")] = None,
     text: Text = None,
     label: Label = None,
+    task: Task = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -147,7 +150,7 @@ def score(
     with terminal.messages(quiet) as tell:
         if out is not None:
             require_writable(out, TABLE_SUFFIXES)
-        frame = score_rows(load(model), _open(data, text, label))
+        frame = score_rows(load(model), _open(data, text, label, task))
         novel = int(frame["novel"].sum())
         if out is not None:
             write_frame(frame, out)
@@ -169,6 +172,7 @@ def evaluate(
     report: Annotated[Path | None, typer.Option(help="Write an HTML report to this .html file.")] = None,
     text: Text = None,
     label: Label = None,
+    task: Task = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -180,7 +184,7 @@ def evaluate(
     with terminal.messages(quiet) as tell:
         if report is not None:
             require_writable(report, (".html", ".htm"))
-        section = evaluate_model(load(model), _open(normal, text, label), _open(novel, text, label))
+        section = evaluate_model(load(model), _open(normal, text, label, task), _open(novel, text, label, task))
         if report is not None:
             facts = {"model": str(model), "normal rows": normal, "novel rows": novel}
             title = f"{section.name}: {normal} against {novel}"
@@ -244,10 +248,12 @@ def bench(
         terminal.write(terminal.to_json({"cells": cells, "page": None if page is None else str(page)}))
 
 
-def _open(spec: str, text: str | None, label: str | None) -> "Data":
+def _open(spec: str, text: str | None, label: str | None, task: str | None) -> "Data":
     from offmap.data import open_data
 
-    return open_data(spec, text=text, label=label)
+    if label is not None and task is not None:
+        raise ValueError("--label and --task must not both be given: a model learns classes or tasks")
+    return open_data(spec, text=text, label=label if task is None else task)
 
 
 def _stop(error: BaseException, code: int) -> NoReturn:

@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 
 from offmap import catalog, parameters
 from offmap.base import Detector, OpenSetClassifier
 from offmap.calibration import p_values
+from offmap.collaborative.base import CollaborativeDetector
 from offmap.data import Data, TextEncoder
 from offmap.files import replacing
 from offmap.metrics import open_set_summary
-from offmap.report import Sample, Section, section_from
+from offmap.report import Sample, Section, section_from, section_of
 
 TABLE_SUFFIXES = (".parquet", ".csv")
-Estimator = Detector | OpenSetClassifier
+Estimator = Detector | OpenSetClassifier | CollaborativeDetector
 
 
 def configure(method: str, settings: Sequence[str] = (), seed: int = 0) -> Estimator:
@@ -38,7 +40,9 @@ def configure(method: str, settings: Sequence[str] = (), seed: int = 0) -> Estim
 
 
 def fit_model(estimator: Estimator, data: Data) -> Estimator:
-    """Fits a detector to rows, a classifier to rows and labels; texts go through a sentence encoder first.
+    """Fits a detector to rows, a classifier to rows and labels, a model of tasks to rows and tasks.
+
+    Texts go through a sentence encoder first.
 
     Example:
         >>> from offmap.data import load
@@ -49,6 +53,8 @@ def fit_model(estimator: Estimator, data: Data) -> Estimator:
         estimator.set_params(encoder=TextEncoder(device=estimator.device))
     if isinstance(estimator, Detector):
         return estimator.fit(data.rows)
+    if isinstance(estimator, CollaborativeDetector):
+        return estimator.fit(data.rows, _tasks_of(estimator, data))
     if data.y is None:
         raise ValueError(
             f"{type(estimator).__name__} learns classes, but {data.name} has no labels; a table needs --label COLUMN, "
@@ -57,12 +63,22 @@ def fit_model(estimator: Estimator, data: Data) -> Estimator:
     return estimator.fit(data.rows, data.y)
 
 
+def _tasks_of(estimator: CollaborativeDetector, data: Data) -> NDArray[Any]:
+    """The task of each row, which takes the place of a label."""
+    if data.y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} asks what is unusual for a task, but {data.name} names none; a table needs "
+            "--task COLUMN, an .npz file the key y, a folder of images one sub-folder a task"
+        )
+    return data.y
+
+
 def summary_of(model: Estimator) -> dict[str, Any]:
     """What is known of a fitted model before it scores anything."""
-    classifier = isinstance(model, OpenSetClassifier)
     return {
         "method": name_of(model),
-        **({"classes": len(model.classes_)} if classifier else {}),
+        **({"classes": len(model.classes_)} if isinstance(model, OpenSetClassifier) else {}),
+        **({"tasks": len(model.task_ids_)} if isinstance(model, CollaborativeDetector) else {}),
         "threshold": float(model.threshold_),
         "promised false-alarm rate": model.promised_rate,
         "calibration rows": len(model.calibration_novelty_),
@@ -71,7 +87,7 @@ def summary_of(model: Estimator) -> dict[str, Any]:
 
 
 def score_rows(model: Estimator, data: Data) -> pd.DataFrame:
-    """Scores each row once: novelty, p-value, whether it is flagged; from a classifier also the class it gets.
+    """Scores each row: novelty, p-value, whether it is flagged; from a classifier also the class it gets.
 
     Example:
         >>> from offmap.data import load
@@ -80,6 +96,8 @@ def score_rows(model: Estimator, data: Data) -> pd.DataFrame:
         ['row', 'novelty', 'p_value', 'novel', 'prediction', 'closest_class']
     """
     _require_readable(model, data)
+    if isinstance(model, CollaborativeDetector):
+        return _score_tasks(model, data)
     classes: dict[str, Any] = {}
     if isinstance(model, OpenSetClassifier):
         # What predict, predict_closed and novelty would each compute again.
@@ -95,10 +113,25 @@ def score_rows(model: Estimator, data: Data) -> pd.DataFrame:
     return pd.DataFrame({**scores, **classes})
 
 
+def _score_tasks(model: CollaborativeDetector, data: Data) -> pd.DataFrame:
+    tasks, level = _tasks_of(model, data), _levels(model, data)
+    chance = {"p_value": p_values(model.calibration_novelty_, level)} if len(model.calibration_novelty_) else {}
+    novelty = model.novelty(_rows_for(model, data), tasks)
+    row = np.arange(len(data))
+    return pd.DataFrame({"row": row, "task": tasks, "novelty": novelty, **chance, "novel": level > model.threshold_})
+
+
+def _levels(model: CollaborativeDetector, data: Data) -> NDArray[np.float64]:
+    """The novelty of each row on the scale that all tasks share, which the threshold is on."""
+    return model._levelled(*model._pairs(_rows_for(model, data), _tasks_of(model, data), None))
+
+
 def evaluate_model(model: Estimator, normal: Data, novel: Data) -> Section:
     """Measures how well normal and novel rows are told apart; with labels, how well a classifier names them too."""
     for data in (normal, novel):
         _require_readable(model, data)
+    if isinstance(model, CollaborativeDetector):
+        return section_of(model, _levels(model, normal), _levels(model, novel), name=name_of(model))
     named = {} if normal.y is None else _named_rightly(model, normal, novel)
     samples = (Sample(_rows_for(model, data), data.y) for data in (normal, novel))
     return section_from(model, *samples, name=name_of(model), metrics=named)

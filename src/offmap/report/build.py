@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from offmap.calibration import FloatArray
 from offmap.report.measures import measure
-from offmap.report.model import Section, Shown
-from offmap.report.showcase import Fitted, Group, Showcase
+from offmap.report.model import Examples, Section, Shown
+from offmap.report.showcase import Calibrated, Fitted, Group, Showcase
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,22 +69,48 @@ def section_from(
     samples = {"normal": normal, "novel": novel} if truth_is_known else {"scored": normal}
     groups = [_scored(estimator, name, sample) for name, sample in samples.items() if sample is not None]
     known_normal = normal.X if reference is None and truth_is_known else reference
-    scores = [group.novelty for group in groups]
-    parameters = estimator.get_params(deep=False)
+    return section_of(
+        estimator,
+        groups[0].novelty,
+        groups[1].novelty if truth_is_known else np.empty(0),
+        name=name,
+        metrics=metrics,
+        examples=list(Showcase(estimator, groups, feature_names, known_normal).examples(shown)),
+    )
+
+
+def section_of(
+    estimator: Calibrated,
+    normal: FloatArray,
+    novel: FloatArray,
+    *,
+    name: str | None = None,
+    metrics: Mapping[str, float] | None = None,
+    examples: Sequence[Examples] = (),
+) -> Section:
+    """Makes the section of a fitted estimator from scores on the scale of its threshold.
+
+    Args:
+        estimator: What scored the rows.
+        normal: Novelty of normal rows.
+        novel: Novelty of novel rows; empty if the truth is unknown.
+        name: Name of the section; by default the name of the estimator's class.
+        metrics: Further metrics, beside those of detection.
+        examples: Rows to show.
+    """
     alpha = estimator.promised_rate
-    novel_novelty = scores[1] if truth_is_known else np.empty(0)
     return Section(
         name=name or type(estimator).__name__,
         description=(inspect.getdoc(type(estimator)) or "").partition("\n")[0],
-        parameters=parameters,
-        normal_novelty=scores[0],
-        novel_novelty=novel_novelty,
+        parameters=estimator.get_params(deep=False),
+        normal_novelty=normal,
+        novel_novelty=novel,
         calibration_novelty=estimator.calibration_novelty_,
         threshold=float(estimator.threshold_),
         alpha=alpha,
         history=estimator.history_,
-        metrics=measure(scores[0], novel_novelty, estimator.threshold_, alpha) | dict(metrics or {}),
-        examples=list(Showcase(estimator, groups, feature_names, known_normal).examples(shown)),
+        metrics=measure(normal, novel, estimator.threshold_, alpha) | dict(metrics or {}),
+        examples=list(examples),
     )
 
 

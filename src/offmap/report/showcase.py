@@ -10,8 +10,8 @@ from offmap.calibration import p_values
 from offmap.report.model import Examples, FloatArray, Shown, kind_of
 
 
-class Fitted(Protocol):
-    """What a section needs of an estimator; every ``Detector`` and ``OpenSetClassifier`` has it once fitted."""
+class Calibrated(Protocol):
+    """What a section says of any fitted estimator."""
 
     threshold_: float
     calibration_novelty_: FloatArray
@@ -23,6 +23,10 @@ class Fitted(Protocol):
 
     def get_params(self, deep: bool = ...) -> dict[str, Any]:
         """The parameters."""
+
+
+class Fitted(Calibrated, Protocol):
+    """What examples are chosen by; every ``Detector`` and ``OpenSetClassifier`` has it once fitted."""
 
     def novelty(self, X: Any) -> FloatArray:
         """Novelty of each row."""

@@ -1,0 +1,72 @@
+"""Detectors whose tasks start from an embedding: the parameters they share, and how the first embeddings are made."""
+
+from dataclasses import dataclass
+from math import prod
+
+import torch
+from torch import Tensor, nn
+
+from offmap.collaborative.embeddings import ClusterShares, Embedding, LabelShares, SeedRatios
+from offmap.collaborative.exposures import Exposures
+from offmap.collaborative.joint import Schedule
+from offmap.collaborative.networked import NetworkDetector
+from offmap.collaborative.seeds import Choice, choose_seeds
+from offmap.parameters import Count, Share
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class EmbeddedDetector(NetworkDetector):
+    """What the methods share that condition one model on the embedding of a task.
+
+    Args:
+        embedding: Where embeddings start. "random": normal numbers. "learned": mean log ratios of seed tasks, from a
+            model of these alone. "pseudo": shares of clusters. "label" and "histogram": the labels that occur, and
+            their shares; both need ``labels`` in ``fit``. "given": the vectors passed to ``fit`` as ``embeddings``.
+        embedding_size: Width of random embeddings; number of clusters of "pseudo".
+        seed_tasks: Number of seed tasks of "learned".
+        seed_choice: How they are chosen: "random", "k_centre" (spread out) or "leverage".
+        tune_embeddings: Whether training moves the embeddings.
+        joint: Whether one model serves all tasks; otherwise each task has networks of its own, and no embedding.
+        patience: Epochs without a lower loss on validation exposures after which training stops; None for all epochs.
+        validation: Share of the exposures that ``patience`` looks at.
+    """
+
+    embedding: Embedding = "random"
+    embedding_size: Count = 16
+    seed_tasks: Count = 64
+    seed_choice: Choice = "random"
+    tune_embeddings: bool = True
+    joint: bool = True
+    patience: Count | None = 10
+    validation: Share = 0.1
+
+    def _build_embedder(self) -> None:
+        """Makes what turns exposures into first embeddings; embeddings that are random or given need nothing."""
+        embedder: nn.Module
+        if self.embedding == "learned":
+            embedder = SeedRatios(self._body(), tuple(self.hidden), self.dropout, self.seed_count_)
+        elif self.embedding == "pseudo":
+            embedder = ClusterShares(prod(self.input_shape_), self.embedding_size)
+        elif self.embedding in ("label", "histogram"):
+            embedder = LabelShares(len(self.labels_), presence=self.embedding == "label")
+        else:
+            return
+        self.embedder_ = embedder.to(self.device)
+
+    def _first_embeddings(self, shown: Exposures, given: Tensor | None) -> Tensor:
+        """The embedding that each task starts from."""
+        self.seed_count_ = min(self.seed_tasks, len(shown.counts))
+        if (self.embedding == "given") != (given is not None):
+            raise ValueError('embeddings must be given to fit with embedding="given", and only then')
+        if given is not None:
+            return given
+        self._build_embedder()
+        if self.embedding == "random":
+            return torch.randn(len(shown.counts), self.embedding_size, device=self.device)
+        if isinstance(self.embedder_, SeedRatios):
+            means = shown.task_means(shown.X.flatten(1))
+            self.embedder_.fit(shown, choose_seeds(means, self.seed_count_, self.seed_choice), Schedule.of(self))
+        elif isinstance(self.embedder_, ClusterShares):
+            self.embedder_.fit(shown.X[shown.index[torch.randperm(len(shown))[:20000]]])
+        with torch.no_grad():
+            return self.embedder_(shown)

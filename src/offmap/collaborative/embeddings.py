@@ -1,0 +1,141 @@
+"""First embeddings of tasks: each is the mean, over the exposures of a task, of something known of every row."""
+
+from typing import Literal
+
+import torch
+from sklearn.decomposition import PCA
+from sklearn.mixture import GaussianMixture
+from torch import Tensor, nn
+from torch.nn.functional import one_hot
+
+from offmap.collaborative.exposures import Exposures
+from offmap.collaborative.joint import Schedule, mean_loss, optimizer_of
+from offmap.collaborative.networks import RowNetwork, perceptron
+from offmap.nets import Standardise
+from offmap.train import Batch, Batches, descend, train
+
+Embedding = Literal["random", "learned", "pseudo", "label", "histogram", "given"]
+
+
+class LabelShares(nn.Module):
+    """The share of each label among a task's exposures; or, if only presence counts, 1 for labels that occur."""
+
+    def __init__(self, labels: int, presence: bool) -> None:
+        super().__init__()
+        self.size, self.presence = labels, presence
+
+    def forward(self, shown: Exposures) -> Tensor:
+        """One vector a task."""
+        if shown.labels is None:
+            raise ValueError('labels must be given for embedding="label" and embedding="histogram"')
+        shares = shown.task_means(one_hot(shown.labels, self.size).float())
+        return (shares > 0).float() if self.presence else shares
+
+
+class ClusterShares(nn.Module):
+    """The share of each cluster of a Gaussian mixture among a task's exposures.
+
+    Rows are first rotated to their principal components, at most 32 of them.
+    """
+
+    def __init__(self, inputs: int, clusters: int) -> None:
+        super().__init__()
+        self.size = clusters
+        kept = min(inputs, _LARGEST_MIXTURE)
+        shapes = {"mean": (inputs,), "axes": (kept, inputs), "weight": (clusters,), "centres": (clusters, kept)}
+        for name, shape in (shapes | {"precision": (clusters, kept, kept)}).items():
+            self.register_buffer(name, torch.zeros(shape))
+
+    def fit(self, X: Tensor) -> "ClusterShares":
+        """Finds the clusters of the rows ``X``, from 20,000 of them if there are more."""
+        rows = X[torch.randperm(len(X))[:20000]].flatten(1).double().cpu().numpy()
+        kept = min(self.get_buffer("axes").shape[0], *rows.shape)
+        pca = PCA(kept, random_state=int(torch.randint(2**31 - 1, ()))).fit(rows)
+        mixture = GaussianMixture(
+            self.size, reg_covar=1e-3 * float(pca.explained_variance_.mean()), random_state=0, max_iter=50, tol=1e-2
+        ).fit(pca.transform(rows))
+        found = {"mean": pca.mean_, "axes": pca.components_, "weight": mixture.weights_, "centres": mixture.means_}
+        for name, value in (found | {"precision": mixture.precisions_cholesky_}).items():
+            buffer = self.get_buffer(name)
+            buffer[tuple(slice(length) for length in value.shape)] = torch.from_numpy(value).to(buffer)
+        return self
+
+    def assign(self, X: Tensor) -> Tensor:
+        """The likeliest cluster of each row."""
+        z = (X.flatten(1) - self.get_buffer("mean")) @ self.get_buffer("axes").T
+        precision = self.get_buffer("precision")
+        apart = torch.einsum("nd,kde->nke", z, precision) - torch.einsum(
+            "kd,kde->ke", self.get_buffer("centres"), precision
+        )
+        scale = precision.diagonal(dim1=1, dim2=2).clamp(min=1e-30).log().sum(dim=1)
+        return (self.get_buffer("weight").log() + scale - 0.5 * apart.square().sum(dim=2)).argmax(dim=1)
+
+    def forward(self, shown: Exposures) -> Tensor:
+        """One vector a task."""
+        clusters = torch.cat([self.assign(rows) for rows in shown.X.split(1024)])
+        return shown.task_means(one_hot(clusters, self.size).float())
+
+
+class SeedRatios(nn.Module):
+    r"""The pre-embedding model: log ratios of $M_0$ seed tasks, of which a task's embedding is the mean.
+
+    $$\hat e^{(t)}_s = \mathbb{E}_{q^{(t)}}\, r^{(s)}(x), \qquad s = 1 \dots M_0$$
+
+    Embeddings are standardised over the tasks that were fitted.
+
+    Reference: Bai et al., Collaborative Anomaly Detection, section 4, equation 4.
+    """
+
+    def __init__(
+        self, body: RowNetwork, hidden: tuple[int, ...], dropout: float | tuple[float, ...], seeds: int
+    ) -> None:
+        super().__init__()
+        self.size = seeds
+        widths = (body.outputs, *hidden)
+        self.body = body
+        self.layers = nn.Sequential(perceptron(widths, dropout), nn.Linear(widths[-1], seeds))
+        self.standardise = Standardise(seeds)
+
+    def fit(self, shown: Exposures, seeds: Tensor, schedule: Schedule) -> "SeedRatios":
+        """Learns the ratios of the tasks ``seeds`` against the population of all tasks."""
+        self.body.measure(shown.X)
+        own, watched = schedule.split(shown.only(seeds))
+        share = own.counts / len(own)
+
+        def terms(batch: Batch) -> dict[str, Tensor]:
+            index, tasks = batch
+            others = shown.index[torch.randint(len(shown), (len(index),), device=index.device)]
+            ratios, population = self.ratios(shown.X[torch.cat([index, others])]).chunk(2)
+            # A population row counts for every seed task, as often as the task is drawn.
+            against = (nn.functional.softplus(population) * share).sum(dim=1).mean()
+            return {"seeds": nn.functional.softplus(-ratios.gather(1, tasks.unsqueeze(1))).mean() + against}
+
+        optimizer = optimizer_of(self, None, schedule)
+        train(
+            descend(optimizer, terms),
+            Batches((own.index, own.tasks), schedule.batch_size),
+            epochs=schedule.epochs,
+            state={"network": self, "optimizer": optimizer},
+            validate=(lambda: mean_loss(terms, watched, schedule.batch_size)) if len(watched) else None,
+            patience=schedule.patience,
+            label="seed tasks",
+        )
+        self.standardise.fit(self.means(shown))
+        return self
+
+    def ratios(self, X: Tensor) -> Tensor:
+        """The log ratio of each row for each seed task."""
+        return self.layers(self.body(X))
+
+    def means(self, shown: Exposures) -> Tensor:
+        """The mean log ratios of each task."""
+        with torch.no_grad():
+            return shown.task_means(torch.cat([self.ratios(rows) for rows in shown.X.split(1024)]))
+
+    def forward(self, shown: Exposures) -> Tensor:
+        """One vector a task."""
+        return self.standardise(self.means(shown))
+
+
+# Principal components that a mixture looks at.
+_LARGEST_MIXTURE = 32

@@ -1,0 +1,195 @@
+"""What every collaborative detector promises, over every kind of every one."""
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import offmap
+from offmap.calibration import CalibrationWarning
+from tests.collaborative.problems import kinds, ring
+
+KINDS = kinds()
+NAMES = [f"{place}-{type(detector).__name__}" for place, detector in enumerate(KINDS)]
+
+
+@pytest.fixture(scope="module")
+def fitted() -> dict[str, Any]:
+    X, tasks = ring()
+    return {name: deepcopy(detector).fit(X, tasks) for name, detector in zip(NAMES, KINDS, strict=True)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_familiarity_is_minus_novelty_of_every_pair(name: str, fitted: dict[str, Any]) -> None:
+    X, _ = ring(seed=1)
+    detector = fitted[name]
+    matrix = detector.familiarity(X)
+    rows, columns = np.divmod(np.arange(matrix.size), matrix.shape[1])
+    novelty = detector.novelty(X, detector.task_ids_[columns], rows=rows)
+    np.testing.assert_allclose(-matrix.ravel(), novelty, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(detector.familiarity(X, [3, 1]), matrix[:, [3, 1]], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_pair_gets_the_same_bytes_in_any_company(name: str, fitted: dict[str, Any]) -> None:
+    X, tasks = ring(seed=2)
+    together = fitted[name].novelty(X, tasks)
+    alone = np.concatenate([fitted[name].novelty(X[i : i + 1], tasks[i : i + 1]) for i in range(0, 180, 30)])
+    assert (alone == together[::30]).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_seed_gives_the_same_model_and_leaves_the_callers_random_state(
+    name: str, fitted: dict[str, Any]
+) -> None:
+    X, tasks = ring()
+    before, numpy_before = torch.get_rng_state(), str(np.random.get_state())
+    again = deepcopy(KINDS[NAMES.index(name)]).fit(X, tasks)
+    again.add_task(99, X[:5])
+    assert (torch.get_rng_state() == before).all()
+    assert str(np.random.get_state()) == numpy_before
+    assert (again.novelty(X, tasks) == fitted[name].novelty(X, tasks)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_saved_and_loaded_it_scores_and_learns_as_before(name: str, fitted: dict[str, Any], tmp_path: Path) -> None:
+    X, tasks = ring(seed=3)
+    fitted[name].save(tmp_path / "model.safetensors")
+    loaded = offmap.load(tmp_path / "model.safetensors")
+    assert (loaded.novelty(X, tasks) == fitted[name].novelty(X, tasks)).all()
+    assert (loaded.p_value(X, tasks) == fitted[name].p_value(X, tasks)).all()
+    one, other = deepcopy(fitted[name]).add_task(77, X[:9]), loaded.add_task(77, X[:9])
+    assert (one.familiarity(X, [77]) == other.familiarity(X, [77])).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_new_task_is_found_by_its_id_and_others_keep_their_scores(name: str, fitted: dict[str, Any]) -> None:
+    X, tasks = ring()
+    detector = deepcopy(fitted[name])
+    before = detector.novelty(X, tasks)
+    detector.add_task(-5, X[tasks == 2])
+    assert detector.task_ids_.tolist() == [*range(6), -5]
+    assert detector.task_counts_[-1] == 30
+    assert (detector.novelty(X, tasks) == before).all()
+    assert np.isfinite(detector.novelty(X, np.full(len(X), -5))).all()
+    with pytest.raises(ValueError, match="task -5 is known already"):
+        detector.add_task(-5, X[:3])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_task_of_one_exposure_is_learnt(name: str) -> None:
+    X, tasks = ring()
+    detector = deepcopy(KINDS[NAMES.index(name)]).fit(np.append(X, X[:1], axis=0), np.append(tasks, 6))
+    assert detector.task_counts_[6] == 1
+    detector.add_task(7, X[:1])
+    assert np.isfinite(detector.familiarity(X)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bad_input_is_named(name: str, fitted: dict[str, Any]) -> None:
+    X, tasks = ring()
+    detector = fitted[name]
+    for arguments, message in (
+        ((X, np.full(len(X), 50)), "tasks holds 50, which was never fitted"),
+        ((X, tasks[:-1]), "tasks must have one id for each of the 180 rows"),
+        ((np.full_like(X, np.nan), tasks), "Input X contains NaN"),
+        ((X, tasks.astype(str)), "tasks must be integers, as the tasks that were fitted are; got strings"),
+        ((X, tasks + 0.5), "tasks must be all integers or all strings; got float64"),
+        ((X[:, :1], tasks), "X has 1 features"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            detector.novelty(*arguments)
+    unfitted = deepcopy(KINDS[NAMES.index(name)])
+    with pytest.raises(ValueError, match="at least 2 tasks"):
+        unfitted.fit(X, np.zeros(len(X), dtype=int))
+    with pytest.raises(ValueError, match="a mix of int and str"):
+        unfitted.fit(X, [0, "one", *range(178)])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_that_are_shared_are_given_once(name: str) -> None:
+    X, _ = ring(3, 20)
+    rows = np.arange(120) % 60
+    tasks = np.repeat([0, 1, 2, 3], 30)
+    detector = KINDS[NAMES.index(name)]
+    shared = deepcopy(detector).set_params(calibration=0.0).fit(X, tasks, rows=rows)
+    assert shared.task_counts_.tolist() == [30] * 4
+    pairs = shared.novelty(X, tasks, rows=rows)
+    np.testing.assert_allclose(pairs, shared.novelty(X[rows], tasks), rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match="rows must be from 0 to 59"):
+        shared.novelty(X, tasks, rows=rows + 1)
+
+
+def test_strings_are_ids_too(tmp_path: Path) -> None:
+    from offmap.collaborative import ClosedFormDetector
+
+    X, tasks = ring()
+    names = np.array(["ant", "bee", "cicada", "dragonfly", "earwig", "flé"])[tasks]
+    detector = ClosedFormDetector(features="fourier", size=16, calibration=0.2, random_state=0).fit(X, names)
+    numbered = ClosedFormDetector(features="fourier", size=16, calibration=0.2, random_state=0).fit(X, tasks)
+    assert (detector.novelty(X, names) == numbered.novelty(X, tasks)).all()
+    detector.add_task("a much longer name than all", X[:20])
+    detector.save(tmp_path / "model.safetensors")
+    loaded = offmap.load(tmp_path / "model.safetensors")
+    assert loaded.task_ids_.tolist() == detector.task_ids_.tolist()
+    assert loaded.task_ids_[5] == "flé"
+    with pytest.raises(ValueError, match="never fitted"):
+        loaded.novelty(X[:1], ["a much longer name than all others"])
+    with pytest.raises(ValueError, match="task must be strings"):
+        loaded.add_task(3, X[:2])
+
+
+def test_false_alarms_are_kept_over_all_tasks_and_spread_over_them() -> None:
+    """Tasks differ in breadth: one threshold on plain novelty would give the broad ones nearly all the alarms."""
+    from offmap.collaborative import ClosedFormDetector
+
+    rng = np.random.default_rng(0)
+    tasks = np.repeat(np.arange(20), 400)
+    breadth = np.where(tasks < 10, 0.3, 2.0)[:, None]
+    X = rng.normal(size=(len(tasks), 2)) * breadth + 3 * np.stack([np.cos(tasks), np.sin(tasks)], axis=1)
+    train = np.arange(len(tasks)) % 2 == 0
+    detector = ClosedFormDetector(features="fourier", alpha=0.05, calibration=0.3, random_state=0)
+    detector.fit(X[train], tasks[train])
+    alarm = detector.predict(X[~train], tasks[~train]) == -1
+    assert 0.03 < alarm.mean() < 0.07
+    assert ((detector.p_value(X[~train], tasks[~train]) <= 0.05) == alarm).all()
+    novelty, broad = detector.novelty(X[~train], tasks[~train]), tasks[~train] >= 10
+    plain = novelty > np.quantile(novelty, 0.95)
+    assert alarm[broad].mean() - alarm[~broad].mean() < 0.6 * (plain[broad].mean() - plain[~broad].mean())
+
+
+def test_without_calibration_there_are_scores_but_no_p_values() -> None:
+    from offmap.collaborative import ClosedFormDetector
+
+    X, tasks = ring()
+    detector = ClosedFormDetector(features="pca", calibration=0.0, random_state=0).fit(X, tasks)
+    assert np.isfinite(detector.novelty(X, tasks)).all()
+    for asked in ("p_value", "predict"):
+        with pytest.raises(ValueError, match=f"{asked} needs held-out exposures"):
+            getattr(detector, asked)(X, tasks)
+
+
+def test_few_exposures_for_calibration_warn() -> None:
+    from offmap.collaborative import ClosedFormDetector
+
+    X, tasks = ring(3, 10)
+    with pytest.warns(CalibrationWarning):
+        ClosedFormDetector(features="pca", random_state=0).fit(X, tasks)
+
+
+def test_images_go_through_convolutions() -> None:
+    from offmap.collaborative import RatioDetector
+
+    rng = np.random.default_rng(0)
+    tasks = np.repeat(np.arange(4), 20)
+    images = rng.integers(60, size=(80, 20, 20), dtype=np.uint8)
+    images[np.arange(80), 4 * tasks] += 150
+    detector = RatioDetector(head="two_tower", conv_width=2, hidden=(), epochs=20, patience=None)
+    detector.set_params(random_state=0, calibration=0.0).fit(images, tasks)
+    matrix = detector.familiarity(images)
+    assert np.mean(matrix.argmax(axis=1) == tasks) > 0.7
+    with pytest.raises(ValueError, match="needs images"):
+        RatioDetector(features="conv").fit(images.reshape(80, -1) / 255, tasks)

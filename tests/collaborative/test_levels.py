@@ -1,0 +1,42 @@
+"""Levels of tasks against NumPy's moments, whole and in pieces."""
+
+import numpy as np
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from offmap.collaborative.exposures import Exposures
+from offmap.collaborative.levels import PRIOR_EXPOSURES, levelled, merged, own_levels, pooled
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(1, 30), st.integers(1, 30), st.integers(0, 1000))
+def test_levels_in_two_pieces_are_those_of_the_whole(first: int, second: int, seed: int) -> None:
+    novelty = torch.from_numpy(np.random.default_rng(seed).normal(3, 2, size=first + second))
+
+    def levels(values: torch.Tensor) -> torch.Tensor:
+        shown = Exposures(
+            torch.zeros(len(values), 1), torch.arange(len(values)), torch.zeros(len(values), dtype=torch.int64)
+        )
+        return own_levels(values, shown)
+
+    whole = levels(novelty)
+    expected = torch.tensor([[float(novelty.mean()), float(novelty.var(correction=0))]])
+    torch.testing.assert_close(whole, expected, rtol=1e-4, atol=1e-4)
+    sizes = torch.tensor([float(first)]), torch.tensor([float(second)])
+    both = merged(levels(novelty[:first]), sizes[0], levels(novelty[first:]), sizes[1])
+    torch.testing.assert_close(both, whole, rtol=1e-4, atol=1e-4)
+
+
+def test_a_task_of_many_exposures_has_its_own_level_and_one_of_none_that_of_all() -> None:
+    levels, counts = torch.tensor([[1.0, 4.0], [-2.0, 9.0]]), torch.tensor([1e9, 0.0])
+    common = pooled(torch.tensor([[0.0, 1.0], [6.0, 16.0]]), torch.tensor([1.0, 1.0]))
+    torch.testing.assert_close(common, torch.tensor([3.0, 4.0]))
+    found = levelled(torch.tensor([5.0, 5.0], dtype=torch.float64), levels, counts, common)
+    np.testing.assert_allclose(found.numpy(), [(5 - 1) / 2, (5 - 3) / 2], rtol=1e-5)
+
+
+def test_a_task_of_as_many_exposures_as_the_prior_lies_half_way() -> None:
+    counts = torch.tensor([PRIOR_EXPOSURES])
+    found = levelled(torch.zeros(1, dtype=torch.float64), torch.tensor([[2.0, 1.0]]), counts, torch.tensor([4.0, 16.0]))
+    np.testing.assert_allclose(found.numpy(), [-3 / 2], rtol=1e-6)

@@ -1,0 +1,87 @@
+"""The table of tasks against a Python dictionary, and its ids against what was given."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from offmap.collaborative.exposures import Exposures
+from offmap.collaborative.ids import as_given, check_ids
+from offmap.collaborative.tasks import TaskTable
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=60), max_size=12), st.booleans())
+def test_it_finds_what_a_dictionary_finds(pieces: list[list[int]], strings: bool) -> None:
+    table, known = TaskTable(value=1), dict[int, int]()
+    for piece in pieces:
+        fresh = sorted(set(piece) - known.keys())
+        if fresh:
+            ids = check_ids([str(task) for task in fresh] if strings else fresh)
+            table.add(ids, {"value": torch.arange(float(len(known)), len(known) + len(fresh)).unsqueeze(1)})
+            known |= {task: len(known) + place for place, task in enumerate(fresh)}
+    if not known:
+        return
+    asked = [*known, 2**41, -(2**41)]
+    places = table.find(check_ids([str(task) for task in asked] if strings else asked))
+    assert places.tolist() == [known.get(task, -1) for task in asked]
+    assert table.column("value")[:, 0].tolist() == list(range(len(known)))
+
+
+def test_many_single_additions_are_sorted_in_at_times_and_all_found() -> None:
+    table = TaskTable(value=2)
+    ids = np.random.default_rng(0).permutation(5000)
+    for task in ids:
+        table.add(np.array([task]), {"value": torch.full((1, 2), float(task))})
+    assert table.find(ids).tolist() == list(range(5000))
+    assert (table.column("value")[:, 1].numpy() == ids).all()
+    # Doubling, so that all additions together copy no more than a few times what is there.
+    assert len(table.get_buffer("value")) <= 2 * 5000
+
+
+@pytest.mark.parametrize("ids", [[4, 2, 9], ["é", "longer", "x"]])
+def test_its_state_holds_tensors_alone_and_restores_it(ids: list[int] | list[str]) -> None:
+    table = TaskTable(value=1)
+    table.add(check_ids(ids), {"value": torch.tensor([[1.0], [2.0], [3.0]])})
+    state = table.state_dict()
+    assert all(isinstance(value, torch.Tensor) and len(value) == 3 for value in state.values())
+    other = TaskTable(value=1)
+    other.load_state_dict(state)
+    assert as_given(other.ids).tolist() == ids
+    assert other.find(check_ids(ids[1:])).tolist() == [1, 2]
+    assert torch.equal(other.column("value"), table.column("value"))
+
+
+@pytest.mark.parametrize("given_ids", [[1.5, 2.0], [True, False], [1, "a"], [None, 1], [b"x", b"y"]])
+def test_other_ids_are_refused(given_ids: list[object]) -> None:
+    with pytest.raises(ValueError, match="tasks must be all integers or all strings"):
+        check_ids(given_ids)  # type: ignore[arg-type] # what is refused
+    with pytest.raises(ValueError, match="tasks must be flat"):
+        check_ids([[1, 2], [3, 4]])
+
+
+def test_object_arrays_and_series_of_one_type_are_taken() -> None:
+    assert check_ids(np.array(["a", "bc"], dtype=object)).tolist() == [b"a", b"bc"]
+    assert check_ids(np.array([3, 2**40], dtype=object)).tolist() == [3, 2**40]
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(1, 6), st.integers(1, 40), st.integers(0, 1000))
+def test_task_means_are_those_of_a_loop(tasks: int, extra: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    codes = np.concatenate([np.arange(tasks), rng.integers(tasks, size=extra)])
+    index = rng.integers(5, size=len(codes))
+    shown = Exposures(torch.zeros(5, 1), torch.from_numpy(index), torch.from_numpy(codes))
+    values = rng.normal(size=(5, 3))
+    expected = [values[index[codes == task]].mean(axis=0) for task in range(tasks)]
+    np.testing.assert_allclose(shown.task_means(torch.from_numpy(values)).numpy(), expected, atol=1e-12)
+
+
+def test_a_split_keeps_an_exposure_of_every_task_in_the_first_part() -> None:
+    tasks = torch.tensor([0, 1, 1, 1, 1, 1, 1, 1, 1, 2])
+    shown = Exposures(torch.zeros(10, 1), torch.arange(10), tasks)
+    first, second = shown.split(0.5)
+    assert set(first.tasks.tolist()) == {0, 1, 2}
+    assert len(second) == 5
+    assert sorted(first.index.tolist() + second.index.tolist()) == list(range(10))
