@@ -17,7 +17,7 @@ from offmap.data.text_model import count_tokens, layers_of, parts, token_limit, 
 from offmap.progress import bar
 from offmap.train import Batch, History, descend, train
 
-__all__ = ["tune", "tuned_copy"]
+__all__ = ["UpperLayers", "tune", "tuned_copy"]
 
 # The sharpness of the softmax over cosines, which lie between -1 and 1.
 _SCALE = 20.0
@@ -50,7 +50,7 @@ def tune(
         raise ValueError(f"tune_layers must be at most {len(moving)}, the layers of the model; got {layers}")
     states, vectors = _run_below(own, texts, moving[first])
     del moving[:first]
-    upper = _Upper(own)
+    upper = UpperLayers(own)
     if not _runs_alone(upper, states, vectors):
         raise ValueError(
             f"tune_layers must be 0: the last layers of {type(own[0].auto_model).__name__} cannot run alone"
@@ -92,7 +92,7 @@ class _Given(nn.Module):
         return self.states
 
 
-class _Upper(nn.Module):
+class UpperLayers(nn.Module):
     """What is left of a model without its lower layers: from the states of tokens to the vectors of texts."""
 
     def __init__(self, network: Any) -> None:
@@ -154,7 +154,7 @@ def _inputs_of(layer: nn.Module) -> Iterator[list[Tensor]]:
 
 
 @torch.no_grad()
-def _runs_alone(upper: _Upper, states: list[Tensor], vectors: Tensor) -> bool:
+def _runs_alone(upper: UpperLayers, states: list[Tensor], vectors: Tensor) -> bool:
     """Whether the model can be cut in two in this way: its upper part must give what the whole gave."""
     try:
         return torch.allclose(upper(states[:4]), vectors[:4], atol=1e-3)

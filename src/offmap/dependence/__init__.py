@@ -1,3 +1,43 @@
 """Mutual information and total correlation, as numbers and as losses."""
 
-__all__: list[str] = []
+from offmap.dependence.critics import CosineCritic, Critic, JointCritic, SeparableCritic
+from offmap.dependence.donsker_varadhan import MINE, SMILE
+from offmap.dependence.estimate import Estimate
+from offmap.dependence.estimator import Estimator
+from offmap.dependence.fitting import Training
+from offmap.dependence.gaussian import gaussian, gaussian_copula
+from offmap.dependence.infonce import InfoNCE, SaturationWarning
+from offmap.dependence.js import JS
+from offmap.dependence.kernel import kde
+from offmap.dependence.neighbours import ksg, ksg_improved
+from offmap.dependence.nwj import NWJ
+from offmap.dependence.plain import mutual_information, total_correlation
+from offmap.dependence.total_correlation import TotalCorrelation
+from offmap.dependence.variational import BA, CLUB, CLUBMean
+
+__all__ = [
+    "BA",
+    "CLUB",
+    "JS",
+    "MINE",
+    "NWJ",
+    "SMILE",
+    "CLUBMean",
+    "CosineCritic",
+    "Critic",
+    "Estimate",
+    "Estimator",
+    "InfoNCE",
+    "JointCritic",
+    "SaturationWarning",
+    "SeparableCritic",
+    "TotalCorrelation",
+    "Training",
+    "gaussian",
+    "gaussian_copula",
+    "kde",
+    "ksg",
+    "ksg_improved",
+    "mutual_information",
+    "total_correlation",
+]

@@ -1,0 +1,85 @@
+"""An estimate with its interval, and the bootstrap that makes it."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from offmap.dependence.door import FloatArray
+from offmap.dependence.estimator import Bound
+
+Unit = Literal["nats", "bits"]
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How much variables share, and how sure that is.
+
+    Args:
+        value: The estimate; a little below 0 is what an estimate of nothing may be.
+        interval: Within it 95 % of the estimates would lie that other rows like these give, to the same estimator: it
+            tells the noise of the sample, not the bias of the estimator.
+        estimator: Which one it was.
+        bound: "lower" or "upper" if the estimator tends to that side of the truth; None if to neither.
+        unit: "nats" or "bits".
+        rows: How many rows the value is the mean over.
+        reason: Why this estimator was picked, if it was picked.
+
+    Example:
+        >>> estimate = Estimate(0.5, (0.4, 0.6), "ksg", None, "nats", 1000, "")
+        >>> print(estimate), float(estimate)
+        0.500 nats (0.400 to 0.600) by ksg
+        (None, 0.5)
+    """
+
+    value: float
+    interval: tuple[float, float]
+    estimator: str
+    bound: Bound | None
+    unit: Unit
+    rows: int
+    reason: str
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        side = {"lower": ", a lower bound", "upper": ", an upper bound", None: ""}[self.bound]
+        why = f" ({self.reason})" if self.reason else ""
+        low, high = self.interval
+        return f"{self.value:.3f} {self.unit} ({low:.3f} to {high:.3f}) by {self.estimator}{side}{why}"
+
+    def within(self, unit: Unit) -> "Estimate":
+        """The same in another unit."""
+        if unit not in ("nats", "bits"):
+            raise ValueError(f"unit must be 'nats' or 'bits'; got {unit!r}")
+        if unit == self.unit:
+            return self
+        factor = math.log(2) if unit == "nats" else 1 / math.log(2)
+        low, high = self.interval
+        return replace(self, value=self.value * factor, interval=(low * factor, high * factor), unit=unit)
+
+
+def bootstrap_interval(pointwise: FloatArray, rng: np.random.Generator) -> tuple[float, float]:
+    """Between these two lie 95 % of the means of as many rows drawn from ``pointwise`` with replacement.
+
+    Example:
+        >>> low, high = bootstrap_interval(np.random.default_rng(0).normal(size=1000), np.random.default_rng(0))
+        >>> -0.2 < low < high < 0.2
+        True
+    """
+    rows = len(pointwise)
+    means = np.concatenate(
+        [
+            pointwise[rng.integers(rows, size=(count, rows))].mean(1)
+            for count in _portions(RESAMPLES, max(1, 2_000_000 // rows))
+        ]
+    )
+    low, high = np.quantile(means, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def _portions(whole: int, largest: int) -> list[int]:
+    return [min(largest, whole - start) for start in range(0, whole, largest)]
