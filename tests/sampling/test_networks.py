@@ -1,0 +1,53 @@
+"""The networks and the running mean of their weights."""
+
+import torch
+from torch import nn
+
+from offmap.sampling.averaging import Average
+from offmap.sampling.networks import Box, Critic, Generator, with_context
+from offmap.sampling.targets import evaluate
+
+
+def test_a_residual_generator_starts_by_passing_the_noise_on() -> None:
+    noise = torch.randn(50, 2)
+    generator = Generator(noise=2, outputs=2, scale=3.0, residual=True)
+    torch.testing.assert_close(generator(noise), 3 * noise)
+    wide, narrow = (Generator(noise=k, outputs=2, residual=True) for k in (4, 1))
+    torch.testing.assert_close(wide(torch.randn(5, 4)).shape, torch.Size([5, 2]))
+    assert (narrow(torch.randn(5, 1))[:, 1] == 0).all()
+
+
+def test_the_box_holds_every_sample() -> None:
+    box = Box(((-1.0, 0.0), (1.0, 10.0)))
+    found = box(torch.tensor([[-100.0, 100.0], [0.0, 0.0]]))
+    torch.testing.assert_close(found, torch.tensor([[-1.0, 10.0], [0.0, 5.0]]))
+
+
+def test_each_sample_meets_its_own_context() -> None:
+    x, context = torch.randn(3, 4, 2), torch.randn(3, 5)
+    joined = with_context(x, context)
+    assert joined.shape == (3, 4, 7)
+    for i in range(3):
+        for j in range(4):
+            torch.testing.assert_close(joined[i, j], torch.cat([x[i, j], context[i]]))
+    critic = Critic(2, (8,), context=5, scale=0.5)
+    torch.testing.assert_close(critic(x, context)[1, 2], critic.layers(torch.cat([2 * x[1, 2], context[1]]))[0])
+
+
+def test_a_log_density_is_called_with_flat_rows_and_their_contexts() -> None:
+    x, context = torch.randn(3, 4, 2), torch.randn(3, 2)
+    found = evaluate(lambda x, c: (x * c).sum(1), x, context)
+    torch.testing.assert_close(found, (x * context[:, None]).sum(-1))
+
+
+def test_the_mean_of_weights_follows_them_and_settles() -> None:
+    network = nn.Linear(1, 1, bias=False)
+    nn.init.constant_(network.weight, 0.0)
+    average = Average(network, decay=0.9)
+    nn.init.constant_(network.weight, 1.0)
+    average.update()
+    assert float(average.mean.weight.detach()) == torch.tensor(0.9)
+    for _ in range(200):
+        average.update()
+    assert abs(float(average.mean.weight.detach()) - 1) < 1e-4
+    assert not average.mean.weight.requires_grad

@@ -1,0 +1,171 @@
+"""What RAS learns, what it says of it, what it refuses, and what a file keeps."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from torch import Tensor
+
+from offmap.sampling import RAS
+from offmap.sampling.densities import grid_of_gaussians
+from offmap.sampling.quality import modes_found
+
+SMALL: dict[str, Any] = {"hidden": (32, 32), "steps": 300, "batch_size": 128, "lr": 3e-3, "random_state": 0}
+
+
+def gaussian(x: Tensor) -> Tensor:
+    """N((1, −1), diag(0.25, 4)), times 7."""
+    return -2 * (x[:, 0] - 1).square() - (x[:, 1] + 1).square() / 8 + math.log(7)
+
+
+def shifted(x: Tensor, context: Tensor) -> Tensor:
+    return -((x - context) / 0.5).square().sum(1) / 2
+
+
+@pytest.fixture(scope="module")
+def fitted() -> RAS:
+    return RAS(log_density=gaussian, dim=2, **SMALL).fit()
+
+
+def test_a_gaussian_is_learnt(fitted: RAS) -> None:
+    samples = fitted.sample(20_000, random_state=0)
+    np.testing.assert_allclose(samples.mean(0), [1, -1], atol=0.15)
+    np.testing.assert_allclose(samples.std(0), [0.5, 2.0], rtol=0.15)
+    assert len(fitted.history_["critic"]) == 300 // 50
+
+
+def test_the_critic_knows_the_constant_the_density_and_the_worth_of_a_sample(fitted: RAS) -> None:
+    assert fitted.log_z() == pytest.approx(math.log(7 * 2 * math.pi * 0.5 * 2), abs=0.1)
+    assert 0.8 < fitted.ess() <= 1
+    points = np.array([[1.0, -1.0], [1.2, 0.0], [0.6, -2.0]])
+    expected = np.asarray(stats.norm.logpdf(points, [1, -1], [0.5, 2])).sum(1)
+    np.testing.assert_allclose(fitted.log_prob_estimate(points), expected, atol=0.35)
+
+
+def test_samples_are_reproducible_and_leave_the_callers_random_state_alone(fitted: RAS) -> None:
+    before = torch.get_rng_state()
+    first, second = fitted.sample(5000, random_state=1), fitted.sample(5000, random_state=1)
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, fitted.sample(5000, random_state=2))
+    assert not np.array_equal(fitted.sample(10), fitted.sample(10))
+    again = RAS(log_density=gaussian, dim=2, **SMALL | {"steps": 5}).fit().sample(9, random_state=0)
+    assert np.array_equal(
+        again, RAS(log_density=gaussian, dim=2, **SMALL | {"steps": 5}).fit().sample(9, random_state=0)
+    )
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_a_file_keeps_the_sampler_but_not_the_function(fitted: RAS, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "ras.safetensors")
+    loaded = RAS.load(tmp_path / "ras.safetensors")
+    assert np.array_equal(loaded.sample(50, random_state=3), fitted.sample(50, random_state=3))
+    points = fitted.sample(20, random_state=0)
+    assert np.array_equal(loaded.log_prob_estimate(points), fitted.log_prob_estimate(points))
+    with pytest.raises(ValueError, match="log_density must be given"):
+        loaded.log_z()
+    whole = RAS.load(tmp_path / "ras.safetensors", log_density=gaussian)
+    assert whole.log_z() == fitted.log_z()
+
+
+def test_samples_stay_in_the_box_and_follow_the_density_there() -> None:
+    """Beta(4, 2) on [−1, 1] × [0, 3]."""
+
+    def log_density(x: Tensor) -> Tensor:
+        t = torch.stack([(x[:, 0] + 1) / 2, x[:, 1] / 3], dim=1).clamp(1e-6, 1 - 1e-6)
+        return ((1 - t).log() + 3 * t.log()).sum(1)
+
+    sampler = RAS(log_density=log_density, dim=2, support=((-1.0, 0.0), (1.0, 3.0)), **SMALL).fit()
+    samples = sampler.sample(20_000, random_state=0)
+    assert (samples >= [-1, 0]).all()
+    assert (samples <= [1, 3]).all()
+    for column, (low, width) in enumerate(((-1, 2), (0, 3))):
+        assert stats.kstest(samples[:, column], stats.beta(4, 2, low, width).cdf).statistic < 0.08
+    assert sampler.log_z() == pytest.approx(math.log(2 * 3) + 2 * math.log(1 / 20), abs=0.1)
+
+
+def test_one_sampler_serves_many_contexts() -> None:
+    contexts = np.random.default_rng(0).uniform(-3, 3, size=(500, 2))
+    sampler = RAS(log_density=shifted, dim=2, **SMALL | {"batch_size": 512}).fit(contexts)
+    asked = np.array([[2.0, -2.0], [-1.0, 0.5]])
+    samples = sampler.sample(2000, asked, random_state=0)
+    assert samples.shape == (2, 2000, 2)
+    np.testing.assert_allclose(samples.mean(1), asked, atol=0.25)
+    np.testing.assert_allclose(samples.std(1), 0.5, atol=0.2)
+    assert sampler.sample(3, asked[0]).shape == (3, 2)
+    assert sampler.log_z(context=asked[0]) == pytest.approx(math.log(2 * math.pi * 0.25), abs=0.3)
+    with pytest.raises(ValueError, match="context must be 2 numbers wide"):
+        sampler.sample(3)
+    with pytest.raises(ValueError, match="context must be"):
+        sampler.sample(3, [[1.0]])
+
+
+def test_annealing_finds_modes_that_are_missed_without() -> None:
+    density = grid_of_gaussians(3)
+    settings = SMALL | {"steps": 500, "scale": 1.0}
+    found = {
+        entropy: modes_found(
+            RAS(log_density=density.log_u, dim=2, entropy=entropy, **settings).fit().sample(5000, random_state=0),
+            density,
+        )
+        for entropy in (None, "anneal")
+    }
+    assert found["anneal"] >= 6
+    assert found["anneal"] >= found[None] + 3
+
+
+@pytest.mark.parametrize("g0", ["hellinger", "gan", "non-saturating"])
+def test_other_links_learn_too(g0: Any) -> None:
+    sampler = RAS(log_density=gaussian, dim=2, g0=g0, entropy="both", **SMALL).fit()
+    np.testing.assert_allclose(sampler.sample(5000, random_state=0).mean(0), [1, -1], atol=0.7)
+    assert all(np.isfinite(values).all() for values in sampler.history_.values())
+
+
+@pytest.mark.parametrize(
+    ("log_density", "message"),
+    [
+        (lambda x: (-x.square()).sum(1).sqrt(), "finite number.*nan"),
+        (lambda x: torch.where(x[:, 0] > 0, x[:, 0], -math.inf), "finite number.*-inf.*support"),
+        (lambda x: -x.square(), r"shape \(64,\), one a point; got shape \(64, 2\)"),
+        (lambda x: 3.0, "got a float"),
+        (lambda x: -x.detach().square().sum(1), "carry a gradient"),
+        (lambda x: torch.zeros(len(x), requires_grad=True), "depend on the points"),
+        (lambda x: -x.abs().sum(1).sub(x.abs().sum(1).detach()).sqrt(), "finite gradient"),
+    ],
+)
+def test_a_log_density_that_cannot_be_followed_is_refused(log_density: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        RAS(log_density=log_density, dim=2, **SMALL).fit()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"log_density": None}, "log_density must be given"),
+        ({"steps": 0}, "steps must be"),
+        ({"entropy": "more"}, "entropy must be"),
+        ({"support": (1.0, -1.0)}, "support must be finite"),
+        ({"support": ((0.0, 0.0, 0.0), 1.0)}, "support must hold"),
+        ({"support": (0.0,)}, "support must be a lower and an upper edge"),
+    ],
+)
+def test_parameters_are_checked(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        RAS(**{"log_density": gaussian, **parameters}).fit()
+
+
+def test_bad_calls_are_refused(fitted: RAS, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="n must be at least 1"):
+        fitted.sample(0)
+    with pytest.raises(ValueError, match="context must be absent"):
+        fitted.sample(3, [1.0])
+    with pytest.raises(ValueError, match=r"X must be \(n, 2\)"):
+        fitted.log_prob_estimate([[1.0]])
+    fitted.save(tmp_path / "ras.safetensors")
+    from offmap.sampling import FGAN
+
+    with pytest.raises(ValueError, match="must hold a FGAN; it holds RAS"):
+        FGAN.load(tmp_path / "ras.safetensors")
