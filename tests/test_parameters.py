@@ -169,5 +169,7 @@ def test_descriptions_of_other_types_do_not_fail() -> None:
 
 def test_an_estimator_is_checked_when_it_is_fitted_and_not_before() -> None:
     estimator = VAEDetector(epochs=0, hidden=(4, 0))
-    with pytest.raises(ValueError, match=r"hidden must be a tuple, each item an integer at least 1; got \(4, 0\)"):
+    with pytest.raises(
+        ValueError, match=r"hidden must be a tuple, each item an integer at least 1 or None; got \(4, 0\)"
+    ):
         estimator.fit(np.zeros((20, 2)))
