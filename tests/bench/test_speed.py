@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from offmap.bench import timing
 from offmap.bench.run import run
 from offmap.bench.tables import speed
 from offmap.bench.tables.speed import Learner, Training, contenders, measure_training, take_turns
@@ -69,7 +70,7 @@ def test_runners_take_turns_and_change_their_order(monkeypatch: pytest.MonkeyPat
 
         return go
 
-    monkeypatch.setattr(speed, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(timing, "perf_counter", lambda: now[0])
     seconds = take_turns({"a": runner("a", 1), "b": runner("b", 2), "c": runner("c", 4)}, turns=3)
     assert seconds == {"a": [1, 1, 1], "b": [2, 2, 2], "c": [4, 4, 4]}
     assert calls == "abc" + "abc" + "bca" + "cab"

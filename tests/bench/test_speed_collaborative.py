@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-import torch
 
 from offmap.bench.tables import speed_collaborative as speed
 from offmap.collaborative import ClosedFormDetector
@@ -45,13 +44,6 @@ def test_a_forest_weighs_more_than_an_embedding() -> None:
     ours = speed.measure_memory(method(), "1,000 tasks", 0)["bytes a task"]
     assert ours < 200
     assert forest > 100 * ours
-
-
-def test_one_core_is_given_back() -> None:
-    before = torch.get_num_threads()
-    with speed.one_thread():
-        assert torch.get_num_threads() == 1
-    assert torch.get_num_threads() == before
 
 
 def test_tasks_differ_in_their_rows() -> None:

@@ -21,6 +21,7 @@ from torch.optim import Adam, Optimizer
 from torch.utils.data import DataLoader, TensorDataset
 
 from offmap.bench.table import Table
+from offmap.bench.timing import timed
 from offmap.density import VAEDetector
 from offmap.density.vae import VAE
 from offmap.openset import MSPClassifier
@@ -103,9 +104,7 @@ def take_turns(runners: Mapping[str, Callable[[], object]], turns: int) -> dict[
         runner()
     for _ in range(turns):
         for name in order:
-            start = perf_counter()
-            runners[name]()
-            seconds[name].append(perf_counter() - start)
+            seconds[name].append(timed(runners[name]))
         order.append(order.pop(0))
     return dict(seconds)
 

@@ -2,18 +2,16 @@
 
 import pickle
 import statistics
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.ensemble import IsolationForest
 
 from offmap.bench.table import Table
+from offmap.bench.timing import threads, timed
 from offmap.collaborative import ClosedFormDetector, RatioDetector
 
 SOURCE = "No paper: the speed of this toolkit"
@@ -42,7 +40,7 @@ def measure_scoring(method: Any, column: str, seed: int) -> dict[str, float]:
     method.set_params(random_state=seed).fit(X, ids)
     people, _ = exposures(items, users, seed + 1)
     rows, columns = np.divmod(np.arange(users * items), items)
-    with one_thread():
+    with threads(1):
         method.familiarity(people[:100])
         start = perf_counter()
         method.familiarity(people)
@@ -59,7 +57,7 @@ def measure_adding(method: Any, column: str, seed: int) -> dict[str, float]:
     method.set_params(random_state=seed).fit(X, ids)
     fill(method, tasks, seed)
     new, _ = exposures(1, NEW * TURNS, seed + 1)
-    with one_thread():
+    with threads(1):
         adding = [timed(partial(method.add_task, 10**9 + i, new[i * NEW : (i + 1) * NEW])) for i in range(TURNS)]
         stream = [timed(partial(method.partial_fit, new[i : i + 1], [10**9 + i])) for i in range(TURNS)]
     return {
@@ -81,7 +79,7 @@ def fill(method: Any, tasks: int, seed: int) -> None:
 def measure_training(method: Any, column: str, seed: int) -> dict[str, float]:
     """Seconds to fit 50,000 exposures of so many tasks."""
     X, ids = exposures(GROWTH[column], EXPOSURES, seed)
-    with one_thread():
+    with threads(1):
         return {"seconds": timed(lambda: method.set_params(random_state=seed).fit(X, ids))}
 
 
@@ -96,32 +94,9 @@ def measure_memory(method: Any, column: str, seed: int) -> dict[str, float]:
     return {"bytes a task": sum(value.numel() * value.element_size() for value in state.values()) / len(method.tasks_)}
 
 
-def timed(function: Callable[[], object]) -> float:
-    """Seconds that a call takes."""
-    start = perf_counter()
-    function()
-    return perf_counter() - start
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Holds torch to one core inside the block."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def brief(cls: Any, **parameters: Any) -> Any:
-    """A detector that makes one pass over the exposures: what is measured comes after."""
-    return cls(epochs=1, patience=None, calibration=0.0, **parameters)
-
-
-def steady(cls: Any, **parameters: Any) -> Any:
-    """A detector that makes five passes, whatever they bring."""
-    return cls(epochs=5, patience=None, calibration=0.0, **parameters)
+    """A detector that makes one pass over the exposures, or as many as are asked for, whatever they bring."""
+    return cls(**{"epochs": 1, "patience": None, "calibration": 0.0, **parameters})
 
 
 CONCAT = {"hidden": (32, 32, 16), "dropout": (0.5, 0.5, 0.3)}
@@ -165,9 +140,9 @@ TRAINING = Table(
     source=SOURCE,
     caption="Seconds to fit 50,000 exposures, five passes, as they belong to more and more tasks.",
     rows={
-        "ratio, concat": steady(RatioDetector, **CONCAT),
-        "ratio, two towers": steady(RatioDetector, **TOWERS),
-        "closed form": steady(ClosedFormDetector, hidden=(128, 64)),
+        "ratio, concat": brief(RatioDetector, epochs=5, **CONCAT),
+        "ratio, two towers": brief(RatioDetector, epochs=5, **TOWERS),
+        "closed form": brief(ClosedFormDetector, epochs=5, hidden=(128, 64)),
     },
     columns=tuple(GROWTH),
     metrics=("seconds",),

@@ -11,6 +11,7 @@ import torch
 from offmap.arrays import chunk_size, to_tensor
 from offmap.bench.table import Table
 from offmap.bench.tables.speed import SOURCE, take_turns
+from offmap.bench.timing import threads
 from offmap.data import uniform_noise
 from offmap.density import VAEDetector
 
@@ -62,12 +63,8 @@ def pyod_vae() -> Any:
 
 def measure(workload: Scoring, column: str, seed: int) -> dict[str, float]:
     """Images a second of each contender, and ours as a multiple of the limit."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(int(column.split()[0]))
-    try:
+    with threads(int(column.split()[0])):
         seconds = take_turns(contenders(workload, seed), workload.turns)
-    finally:
-        torch.set_num_threads(threads)
     rates = {name: workload.rows / statistics.median(times) for name, times in seconds.items()}
     pairs = zip(seconds["limit"], seconds["ours"], strict=True)
     return rates | {"ours / limit": float(np.median([limit / own for limit, own in pairs]))}
