@@ -4,6 +4,7 @@ import math
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,11 +20,12 @@ from offmap.checkpoint import Checkpoint
 from offmap.density.negatives import MADE_UP, Auxiliary, Mutation, Noisy, Source, Uniform, auxiliary_rows
 from offmap.density.noise import OF_INTENSITIES
 from offmap.density.objectives import Objective
+from offmap.density.players import Made, one_player, two_players
 from offmap.density.scores import SCORES, Judge, Models, Part, Score, Statistics
 from offmap.density.vae import VAE, Network
 from offmap.nets import Standardise
 from offmap.parameters import Count, Fraction, Positive
-from offmap.train import Batch, Batches, History, Step, descend, train
+from offmap.train import Batches, History, train
 
 ScoreName = Literal[
     "auto",
@@ -287,24 +289,14 @@ class VAEDetector(Detector):
             label="VAE",
         )
 
-    def _step(self, network: VAE, source: Source | None, mutate: Source | None) -> tuple[Step, dict[str, Optimizer]]:
-        """What is done with a batch: one descent, or one for each player where the model makes its own negatives."""
+    def _step(self, network: VAE, source: Source | None, mutate: Source | None) -> Made:
+        """What is done with a batch; the background model is no player, whatever the negatives are."""
         shift = self.shift or (25.0 if self._colour() else 8.0)
         objective = Objective(self.objective, self.samples, shift, self.negative_weight)
-        make = _OPTIMIZERS[self.optimizer]
+        make = partial(_OPTIMIZERS[self.optimizer], lr=self.lr)
         if mutate is None and isinstance(self.negatives, str) and self.negatives == "generated":
-            encoder = make(network.encoder.parameters(), lr=self.lr)
-            decoder = make([*network.decoder.parameters(), *network.noise.parameters()], lr=self.lr)
-            one = descend(encoder, lambda batch: objective.encoder_terms(network, batch[0]))
-            other = descend(decoder, lambda batch: objective.decoder_terms(network, batch[0]))
-            return lambda batch: one(batch) | other(batch), {"encoder": encoder, "decoder": decoder}
-
-        def terms(batch: Batch) -> dict[str, Tensor]:
-            X = batch[0] if mutate is None else mutate(batch[0])
-            return objective.terms(network, X, None if source is None else source(X))
-
-        optimizer = make(network.parameters(), lr=self.lr)
-        return descend(optimizer, terms), {"optimizer": optimizer}
+            return two_players(network, objective, make)
+        return one_player(network, objective, make, source=source, mutate=mutate)
 
     def _train_others(self, training: Tensor, source: Source | None) -> None:
         """The networks that only some scores ask for."""
