@@ -304,7 +304,7 @@ KILLED_WHILE_TRAINING = """
 import json, os, signal, sys
 import numpy as np
 import torch
-from offmap.density import detector
+from offmap.density import VAEDetector, players
 from offmap.train import descend
 
 torch.set_num_threads(1)
@@ -318,11 +318,11 @@ def descend_until_killed(*arguments):
         return step(batch)
     return killing
 
-detector.descend = descend_until_killed
+players.descend = descend_until_killed
 settings = json.loads(sys.argv[2])
 settings["hidden"] = tuple(settings["hidden"])
 rows = np.random.default_rng(0).normal(size=(200, 3))
-detector.VAEDetector(**settings, checkpoint=sys.argv[1]).fit(rows)
+VAEDetector(**settings, checkpoint=sys.argv[1]).fit(rows)
 """
 
 
@@ -354,7 +354,7 @@ def test_convolutions_go_on_exactly_too(tmp_path: Path, monkeypatch: pytest.Monk
     images, path = np.random.default_rng(0).random((60, 16, 16)), tmp_path / "run.safetensors"
     changes: dict[str, Any] = {"noise": "bernoulli", "alpha": 0.2}
     with monkeypatch.context() as patch:
-        patch.setattr("offmap.density.detector.descend", lambda *arguments: stopping(descend(*arguments), 8))
+        patch.setattr("offmap.density.players.descend", lambda *arguments: stopping(descend(*arguments), 8))
         with pytest.raises(KeyboardInterrupt):
             detector(path, **changes).fit(images)
     resumed, whole = detector(path, **changes).fit(images), detector(None, **changes).fit(images)
