@@ -97,6 +97,16 @@ def test_every_step_is_counted(steps: int, epochs: int, learnt: int) -> None:
     assert len(agent.returns_) == 10 * world.steps
 
 
+def test_of_two_candidates_one_is_taken_by_its_worth(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, states = small(candidates=2).fit(TwoSided(copies=10)), torch.zeros(20_000, 1)
+    torch.manual_seed(0)
+    middle = agent.sample(states).median()
+    monkeypatch.setattr(agent.q_, "lowest", lambda states, actions: 1.5 * (actions[..., 0] > middle))
+    # Both are above the middle, or one of them is and it is taken.
+    expected = 1 / 4 + 1 / 2 / (1 + np.exp(-1.5))
+    assert float((agent.act(states) > middle).float().mean()) == pytest.approx(expected, abs=0.015)
+
+
 @pytest.mark.parametrize("policy", ["ras", "svgd"])
 def test_save_and_load(tmp_path: Path, policy: str) -> None:
     agent = small(policy=policy, twin=True).fit(MultiGoalWorld(copies=10))

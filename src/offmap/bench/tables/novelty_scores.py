@@ -130,7 +130,7 @@ COLOUR = table(
     "novelty-scores-colour",
     ("cifar10", "svhn"),
     ("cifar10", "svhn", "cifar100", "tiny-imagenet"),
-    {"images": 6_000, "tested": 800, "epochs": 7},
+    {"images": 12_000, "tested": 800, "epochs": 4},
     COLOUR_NOTES,
 )
 

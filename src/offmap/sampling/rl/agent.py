@@ -47,6 +47,8 @@ class SoftQAgent(BaseEstimator):
         value_particles: Actions at which the value of a state is estimated.
         proposal: Where these come from: "uniform", all over the bounds, or "adaptive", half of them from a reference of
             the policy's own actions, which a sharp Q-function needs.
+        candidates: Actions drawn for each one taken, which is chosen in proportion to $e^{Q(s, a) / \alpha}$: more than
+            one makes the agent keener than its policy, the more so where that has learnt least.
         policy_batch: Transitions of a batch whose states the policy learns from.
         entropy: Weight of the cycle bound on the entropy of the "ras" policy.
         standardise: Shows the critic each action in units of the reference of its state.
@@ -82,6 +84,7 @@ class SoftQAgent(BaseEstimator):
     particles: Count = 16
     value_particles: Count = 16
     proposal: Literal["uniform", "adaptive"] = "uniform"
+    candidates: Count = 1
     policy_batch: Count = 128
     entropy: NonNegative = 0.0
     standardise: bool = False
@@ -133,8 +136,13 @@ class SoftQAgent(BaseEstimator):
             return self.policy_.draw(states, count)
 
     def act(self, states: Tensor) -> Tensor:
-        """Draws one action of each state, ``(n, a)``."""
-        return self.sample(states)[:, 0]
+        """Draws one action of each state, ``(n, a)``; of several ``candidates``, those of high Q more often."""
+        actions = self.sample(states, self.candidates)
+        if self.candidates == 1:
+            return actions[:, 0]
+        with torch.no_grad():
+            chosen = torch.multinomial(self.q_.lowest(states, actions).softmax(dim=1), 1)[:, 0]
+        return actions[torch.arange(len(states)), chosen]
 
     def best(self, states: Tensor) -> Tensor:
         """The one of ``particles`` actions, from noise that is always the same, with the highest Q: no chance in it."""
