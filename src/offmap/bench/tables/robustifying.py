@@ -11,12 +11,12 @@ from offmap.bench.table import Table
 from offmap.bench.tables.negative_sampling import (
     COLOUR,
     COLOUR_CPU,
-    COLOUR_NOTES,
     GREY,
     GREY_CPU,
     METRICS,
     Profile,
     Setting,
+    colour_notes,
     grey_notes,
     images,
     measure,
@@ -44,8 +44,8 @@ CAPACITY = Table(
     seeds={"cpu": range(1), "paper": range(3)},
     profiles={"cpu": {**COLOUR_CPU, "images": 3_000}, "paper": {}},
     needs=("cifar10", "svhn"),
-    notes=f"The poster prints no numbers: it says that more channels left the failure as it was. {COLOUR_NOTES} Here "
-    "the profile cpu trains on 3,000 images.",
+    notes="The poster prints no numbers: it says that more channels left the failure as it was. "
+    + colour_notes("3,000", 6),
     higher_is_better={"auroc_bpd": True, "auroc_kl": True},
 )
 FORWARD = Table(
