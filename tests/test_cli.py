@@ -67,6 +67,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     known.assign(note="some words").to_csv(folder / "notes.csv", index=False)
     frame.assign(device=[f"d{row % 9}" for row in range(len(frame))]).to_csv(folder / "readings.csv", index=False)
     np.save(folder / "unlabelled.npy", cells.X[:, :4])
+    (folder / "broken.npz").write_bytes(b"no archive")
     for method in ("vae", "msp"):
         model = fit_model(configure(method, ["epochs=5"]), read(folder / "train.csv", label="kind"))
         model.save(folder / f"{method}.safetensors")
@@ -236,6 +237,10 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "no such column": (
         ("fit", "msp", "train.csv", "--label", "sort", "--out", "x"),
         "it has 'a', 'b', 'c', 'd', 'kind'",
+    ),
+    "broken archive": (
+        ("fit", "vae", "broken.npz", "--out", "x"),
+        "broken.npz cannot be read as an .npz archive, as np.savez writes it",
     ),
     "no labels": (
         ("fit", "msp", "unlabelled.npy", "--out", "x"),
