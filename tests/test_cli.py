@@ -19,6 +19,7 @@ import offmap
 from offmap import bench, catalog, cli, terminal
 from offmap.bench import Figure, Table
 from offmap.data import load, read
+from offmap.sampling import FGAN
 from offmap.workflow import configure, fit_model
 
 ROOT = Path(__file__).parents[1]
@@ -71,6 +72,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for method in ("vae", "msp"):
         model = fit_model(configure(method, ["epochs=5"]), read(folder / "train.csv", label="kind"))
         model.save(folder / f"{method}.safetensors")
+    FGAN(dim=1, hidden=(4,), steps=1).fit([[0.0], [1.0]]).save(folder / "sampler.safetensors")
     save_file({"weight": np.zeros(3)}, folder / "foreign.safetensors")
     whole = (folder / "vae.safetensors").read_bytes()
     (folder / "cut.safetensors").write_bytes(whole[: len(whole) // 2])
@@ -255,6 +257,10 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "no such model": (("score", "gone.safetensors", "novel.csv"), "there is no file gone.safetensors"),
     "cut model": (("score", "cut.safetensors", "novel.csv"), "cut.safetensors is not a whole safetensors file"),
+    "sampler for a model": (
+        ("score", "sampler.safetensors", "novel.csv"),
+        "sampler.safetensors must hold a detector or a classifier; it holds a FGAN",
+    ),
     "foreign model": (("score", "foreign.safetensors", "novel.csv"), "not one that Offmap wrote"),
     "model that is a table": (("score", "train.csv", "novel.csv"), "train.csv is not a whole safetensors file"),
     "wrong width": (("score", "vae.safetensors", "wine"), "X has 13 features, but VAEDetector is expecting 4"),

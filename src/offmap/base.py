@@ -42,6 +42,10 @@ class OpenWorldEstimator(BaseEstimator, ABC):
 
     # Methods that see images as images, (n, c, h, w); for the others each image is one flat row.
     spatial: ClassVar[bool] = False
+    # What every fitted one knows: a file without it is refused.
+    always_fitted: ClassVar[frozenset[str]] = frozenset(
+        {"calibration_novelty_", "history_", "input_shape_", "threshold_"}
+    )
 
     alpha: Fraction = 0.05
     calibration: Fraction = 0.1

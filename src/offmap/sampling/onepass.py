@@ -5,7 +5,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
-from offmap import parameters, tensorfile
+from offmap import parameters, persist
 from offmap.parameters import Count, Positive
 from offmap.sampling.networks import Generator
 from offmap.sampling.references import Support
@@ -59,6 +59,9 @@ class OnePassSampler(BaseEstimator, ABC):
         device: Where torch works, such as "cpu" or "cuda".
     """
 
+    # What every fitted one knows: a file without it is refused.
+    always_fitted: ClassVar[frozenset[str]] = frozenset({"context_width_", "history_"})
+
     dim: Count = 2
     noise: Count | None = None
     hidden: tuple[Count, ...] = (128, 128)
@@ -98,36 +101,12 @@ class OnePassSampler(BaseEstimator, ABC):
         return samples
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the fitted sampler to one safetensors file; functions among its parameters are not written."""
-        check_is_fitted(self, "generator_")
-        values = self.get_params(deep=False)
-        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        networks = {name: dict(part.state_dict()) for name, part in fitted.items() if isinstance(part, nn.Module)}
-        content = {
-            "sampler": type(self).__name__,
-            "parameters": {name: value for name, value in values.items() if not callable(value)},
-            "attributes": {name: value for name, value in fitted.items() if name not in networks},
-            "networks": networks,
-        }
-        tensorfile.write(path, content)
+        """Writes the fitted sampler to one safetensors file; ``offmap.load`` reads it.
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], **functions: Any) -> Self:
-        """Restores what ``save`` wrote; ``functions`` are parameters that a file cannot hold, such as a log density."""
-        content = tensorfile.read(path)
-        if not isinstance(content, dict) or content.get("sampler") != cls.__name__:
-            found = content.get("sampler", "no sampler") if isinstance(content, dict) else "no sampler"
-            raise ValueError(f"{os.fspath(path)} must hold a {cls.__name__}; it holds {found}")
-        sampler = cls(**(content["parameters"] | functions))
-        parameters.check(sampler)
-        for name, value in content["attributes"].items():
-            setattr(sampler, name, value)
-        with local_seed(0):
-            sampler._build()
-        for name, tensors in content["networks"].items():
-            getattr(sampler, name).load_state_dict(tensors)
-            getattr(sampler, name).eval()
-        return sampler
+        Functions among its parameters are not written; ``set_params`` gives them back to a sampler that was loaded.
+        """
+        check_is_fitted(self, "generator_")
+        persist.save(self, path)
 
     @abstractmethod
     def _build(self) -> None:

@@ -121,7 +121,7 @@ class RAS(OnePassSampler):
 
     def _log_weights(self, n: int, context: ArrayLike | None, random_state: int | None) -> Tensor:
         if self.log_density is None:
-            raise ValueError("log_density must be given, to load or by set_params, before samples can be weighed")
+            raise ValueError("log_density must be given, by set_params, before samples can be weighed")
         given = self._one_context(context)
         x = torch.as_tensor(self.sample(n, context, random_state), device=self.device)
         with torch.no_grad():
