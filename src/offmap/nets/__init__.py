@@ -3,7 +3,7 @@
 from offmap.nets.conv import ConvDecoder, ConvEncoder
 from offmap.nets.dcgan import DCGANDecoder, DCGANEncoder
 from offmap.nets.deepfm import DeepFM
-from offmap.nets.mlp import mlp
+from offmap.nets.perceptron import mlp
 from offmap.nets.standardise import Standardise
 
 __all__ = ["ConvDecoder", "ConvEncoder", "DCGANDecoder", "DCGANEncoder", "DeepFM", "Standardise", "mlp"]
