@@ -16,11 +16,15 @@ from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from offmap import parameters, persist
+from offmap.nets import frozen
 from offmap.parameters import Count, Positive
+from offmap.sampling.averaging import Average
 from offmap.sampling.networks import Generator
 from offmap.sampling.references import Support
 from offmap.train import Batch, History, local_seed, train
 
+Terms = dict[str, Tensor]
+Turns = tuple[Callable[[float], Terms], Callable[[], Terms]]
 # Rows of a forward pass: small enough for the layers to stay in the cache of a core.
 _CHUNK = 4096
 # Steps between two moves of the progress bar, and two entries of the history.
@@ -152,13 +156,37 @@ class OnePassSampler(BaseEstimator, ABC):
         weights = [weight for network in networks for weight in network.parameters()]
         return Adam(weights, lr=lr, betas=(0.5, 0.999), fused=True)
 
-    def _run(self, play: Callable[[float], dict[str, Tensor]], steps: int, state: dict[str, Any]) -> History:
+    def _duel(self, critic: nn.Module, judge: Optimizer, mover: Optimizer, turns: Turns, decay: float) -> None:
+        """Trains generator and critic against each other; the generator ends as the running mean of its weights.
+
+        Args:
+            critic: The opponent.
+            judge: Its optimiser.
+            mover: The generator's.
+            turns: What the critic does, given the share of the steps that are over, and what the generator does then.
+            decay: Share of the past in the running mean.
+        """
+        judged, moved = turns
+        average = Average(self.generator_, decay)
+
+        def play(share: float) -> Terms:
+            terms = judged(share)
+            with frozen(critic):
+                terms |= moved()
+            average.update()
+            return terms
+
+        state = {"generator": self.generator_, "critic": critic, "mover": mover, "judge": judge}
+        self.history_ = self._run(play, self.steps, state)
+        self.generator_: Generator = average.mean
+
+    def _run(self, play: Callable[[float], Terms], steps: int, state: dict[str, Any]) -> History:
         """Calls ``play`` with the share of the steps that are over, and lowers the step sizes on the way."""
         optimizers = [part for part in state.values() if isinstance(part, Optimizer)]
         first = [[group["lr"] for group in optimizer.param_groups] for optimizer in optimizers]
         done = 0
 
-        def step(_: Batch) -> dict[str, Tensor]:
+        def step(_: Batch) -> Terms:
             nonlocal done
             share = done / steps
             done += 1

@@ -12,9 +12,10 @@ from torch import Tensor
 from torch.optim import Adam
 
 from offmap import parameters, persist
+from offmap.nets import frozen
 from offmap.parameters import Count, Fraction, Natural, NonNegative, Positive, Share
 from offmap.sampling.rl.experience import Experience
-from offmap.sampling.rl.policy import Policy, frozen
+from offmap.sampling.rl.policy import Policy
 from offmap.sampling.rl.proposals import Propose, adaptive, uniform
 from offmap.sampling.rl.ras_policy import RASPolicy
 from offmap.sampling.rl.replay import Replay
