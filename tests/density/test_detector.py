@@ -16,7 +16,7 @@ from torch import nn
 from torch.distributions import Bernoulli, Normal, kl_divergence
 
 import offmap
-from offmap.data import describe, load
+from offmap.data import load
 from offmap.density import VAEDetector
 from offmap.density.regimen import mean_bound
 from offmap.density.scores import SCORES
@@ -24,6 +24,7 @@ from offmap.density.vae import VAE
 from offmap.metrics import auroc
 from offmap.nets import ConvEncoder, DCGANEncoder
 from offmap.parameters import hints
+from tests.real_data import require
 
 Array = NDArray[Any]
 FEATURES = np.random.default_rng(0).normal([5.0, -200.0, 0.0], [1.0, 30.0, 1e-3], size=(300, 3))
@@ -304,16 +305,11 @@ def test_auxiliary_negatives_lift_the_divergence_over_the_baseline() -> None:
     assert taught > plain + 0.2
 
 
-def require(*names: str) -> None:
-    for entry in describe():
-        if entry.name in names and not entry.found:
-            pytest.skip(f"{entry.name}: {entry.where}")
-
-
 @pytest.mark.data
 def test_digits_look_likelier_than_the_clothes_it_was_taught() -> None:
     """The known blind spot of the likelihood with Bernoulli noise."""
-    require("fashion-mnist", "mnist")
+    for name in ("fashion-mnist", "mnist"):
+        require(name)
     clothes, digits = load("fashion-mnist", "test").X[:1000], load("mnist", "test").X[:1000]
     detector = VAEDetector(noise="bernoulli", score="bpd", network="mlp", epochs=8, batch_size=64, random_state=0)
     detector.fit(load("fashion-mnist").X[:4000])
