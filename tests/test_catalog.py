@@ -11,6 +11,9 @@ import offmap
 from offmap.base import Detector, OpenSetClassifier
 from offmap.catalog import FAMILIES, method, methods, public_class, public_path
 from offmap.collaborative.base import CollaborativeDetector
+from offmap.data import TextEncoder
+from offmap.sampling import FGAN, RAS, AmortisedSVGD
+from offmap.sampling.rl import SoftQAgent
 
 
 def test_every_public_estimator_is_a_method_under_a_name_of_its_own() -> None:
@@ -83,7 +86,21 @@ def test_paths_lead_back_to_their_class(each: offmap.catalog.Method) -> None:
     assert public_class(public_path(each.cls)) is each.cls
 
 
-ELSEWHERE = ("", "offmap", "os.system", "offmap.base.Detector", "other.density.VAEDetector")
+@pytest.mark.parametrize("cls", [RAS, FGAN, AmortisedSVGD, SoftQAgent, TextEncoder])
+def test_what_is_no_method_but_saved_is_found_again(cls: type) -> None:
+    assert public_class(public_path(cls)) is cls
+
+
+ELSEWHERE = (
+    "",
+    "offmap",
+    "os.system",
+    "offmap.sampling.rl",
+    "offmap.sampling.rl.evaluate",
+    "offmap.data.load",
+    "offmap.base.Detector",
+    "other.density.VAEDetector",
+)
 INSIDE = ("", "VAE", "vae.VAE", "detector", "detector.VAEDetector", "__name__", "VAEDetector.fit")
 
 

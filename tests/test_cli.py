@@ -19,6 +19,7 @@ import offmap
 from offmap import bench, catalog, cli, terminal
 from offmap.bench import Figure, Table
 from offmap.data import load, read
+from offmap.sampling import FGAN
 from offmap.workflow import configure, fit_model
 
 ROOT = Path(__file__).parents[1]
@@ -67,9 +68,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     known.assign(note="some words").to_csv(folder / "notes.csv", index=False)
     frame.assign(device=[f"d{row % 9}" for row in range(len(frame))]).to_csv(folder / "readings.csv", index=False)
     np.save(folder / "unlabelled.npy", cells.X[:, :4])
+    (folder / "broken.npz").write_bytes(b"no archive")
     for method in ("vae", "msp"):
         model = fit_model(configure(method, ["epochs=5"]), read(folder / "train.csv", label="kind"))
         model.save(folder / f"{method}.safetensors")
+    FGAN(dim=1, hidden=(4,), steps=1).fit([[0.0], [1.0]]).save(folder / "sampler.safetensors")
     save_file({"weight": np.zeros(3)}, folder / "foreign.safetensors")
     whole = (folder / "vae.safetensors").read_bytes()
     (folder / "cut.safetensors").write_bytes(whole[: len(whole) // 2])
@@ -237,6 +240,10 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         ("fit", "msp", "train.csv", "--label", "sort", "--out", "x"),
         "it has 'a', 'b', 'c', 'd', 'kind'",
     ),
+    "broken archive": (
+        ("fit", "vae", "broken.npz", "--out", "x"),
+        "broken.npz cannot be read as an .npz archive, as np.savez writes it",
+    ),
     "no labels": (
         ("fit", "msp", "unlabelled.npy", "--out", "x"),
         "unlabelled.npy has no labels; a table needs --label",
@@ -250,6 +257,10 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "no such model": (("score", "gone.safetensors", "novel.csv"), "there is no file gone.safetensors"),
     "cut model": (("score", "cut.safetensors", "novel.csv"), "cut.safetensors is not a whole safetensors file"),
+    "sampler for a model": (
+        ("score", "sampler.safetensors", "novel.csv"),
+        "sampler.safetensors must hold a detector or a classifier; it holds a FGAN",
+    ),
     "foreign model": (("score", "foreign.safetensors", "novel.csv"), "not one that Offmap wrote"),
     "model that is a table": (("score", "train.csv", "novel.csv"), "train.csv is not a whole safetensors file"),
     "wrong width": (("score", "vae.safetensors", "wine"), "X has 13 features, but VAEDetector is expecting 4"),

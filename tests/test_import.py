@@ -1,9 +1,15 @@
 """Importing the package, and asking the command line for help, must not wait for the large libraries."""
 
+import importlib
+import pkgutil
 import subprocess
 import sys
 
 import pytest
+
+import offmap
+
+PACKAGES = [found.name for found in pkgutil.walk_packages(offmap.__path__, "offmap.") if found.ispkg]
 
 HEAVY = ("torch", "sklearn", "pandas", "scipy", "matplotlib")
 
@@ -17,11 +23,17 @@ def test_importing_takes_no_large_library(statement: str) -> None:
 
 
 def test_every_public_name_is_there_when_it_is_asked_for() -> None:
-    import offmap
-
     for name in offmap.__all__:
         assert name in dir(offmap)
         assert getattr(offmap, name) is not None
     assert offmap.density.VAEDetector is not None
     with pytest.raises(AttributeError, match="module 'offmap' has no attribute 'densty'"):
         _ = offmap.densty
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_public_name_is_also_a_module(package: str) -> None:
+    """Which of the two ``offmap.family.name`` is would depend on what was imported last."""
+    found = importlib.import_module(package)
+    modules = {module.name for module in pkgutil.iter_modules(found.__path__)}
+    assert modules.isdisjoint(getattr(found, "__all__", ()))

@@ -6,6 +6,7 @@ input, holding out rows, thresholds, p-values, random state and saving are done 
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -41,6 +42,10 @@ class OpenWorldEstimator(BaseEstimator, ABC):
 
     # Methods that see images as images, (n, c, h, w); for the others each image is one flat row.
     spatial: ClassVar[bool] = False
+    # What every fitted one knows: a file without it is refused.
+    always_fitted: ClassVar[frozenset[str]] = frozenset(
+        {"calibration_novelty_", "history_", "input_shape_", "threshold_"}
+    )
 
     alpha: Fraction = 0.05
     calibration: Fraction = 0.1
@@ -160,8 +165,12 @@ class Detector(OutlierMixin, OpenWorldEstimator):
         return np.where(self.novelty(X) > self.threshold_, -1, 1)
 
     def _novelty_of(self, rows: Rows) -> FloatArray:
-        (novelty,) = in_chunks(lambda X: (self._novelty(X),), rows, self.device, self._row_width())
-        return _ordered(novelty)
+        return self._mapped(self._novelty, rows)
+
+    def _mapped(self, novelty: Callable[[Tensor], Tensor], rows: Rows) -> FloatArray:
+        """What ``novelty`` makes of rows that have passed the door."""
+        (values,) = in_chunks(lambda X: (novelty(X),), rows, self.device, self._row_width())
+        return _ordered(values)
 
     @abstractmethod
     def _fit(self, X: Tensor) -> None:

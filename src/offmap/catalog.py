@@ -61,18 +61,23 @@ def method(name: str) -> Method:
 
 
 def public_class(path: str) -> Any | None:
-    """The estimator or encoder at ``offmap.<family>.<Class>`` if it is public; nothing else is ever looked up."""
-    root, _, rest = path.partition(".")
-    family, _, name = rest.partition(".")
-    if root != "offmap" or family not in (*FAMILIES, "data"):
+    """The estimator at ``offmap.<package>.<Class>`` if it is public; nothing else is ever looked up.
+
+    Example:
+        >>> public_class("offmap.sampling.RAS").__name__
+        'RAS'
+    """
+    package, _, name = path.rpartition(".")
+    if package not in _PACKAGES:
         return None
-    module = importlib.import_module(f"offmap.{family}")
-    return getattr(module, name) if name in module.__all__ and name.endswith((*_KINDS, "Encoder")) else None
+    module = importlib.import_module(package)
+    found = getattr(module, name) if name in module.__all__ else None
+    return found if inspect.isclass(found) and hasattr(found, "get_params") else None
 
 
 def public_path(cls: type) -> str:
     """The inverse of ``public_class``."""
-    return ".".join((*cls.__module__.split(".")[:2], cls.__name__))
+    return f"{cls.__module__.rpartition('.')[0]}.{cls.__name__}"
 
 
 def _documented(cls: type) -> dict[str, str]:
@@ -88,6 +93,8 @@ def _documented(cls: type) -> dict[str, str]:
 
 _SHARED = ("alpha", "calibration", "encoder", "random_state", "device", "rule", "unknown_label")
 _KINDS = ("Detector", "Classifier")
+# Where estimators are that can be saved, and what is saved with them.
+_PACKAGES = tuple(f"offmap.{package}" for package in (*FAMILIES, "data", "sampling", "sampling.rl"))
 
 
 def _short(name: str) -> str:

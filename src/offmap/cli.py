@@ -144,13 +144,12 @@ def score(
     quiet: Quiet = False,
 ) -> None:
     """Score each row: novelty, p-value, and what the model makes of it."""
-    from offmap.persist import load
-    from offmap.workflow import TABLE_SUFFIXES, require_writable, score_rows, write_frame
+    from offmap.workflow import TABLE_SUFFIXES, load_model, require_writable, score_rows, write_frame
 
     with terminal.messages(quiet) as tell:
         if out is not None:
             require_writable(out, TABLE_SUFFIXES)
-        frame = score_rows(load(model), _open(data, text, label, task))
+        frame = score_rows(load_model(model), _open(data, text, label, task))
         novel = int(frame["novel"].sum())
         if out is not None:
             write_frame(frame, out)
@@ -177,14 +176,13 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Measure how well a model tells novel rows from normal ones."""
-    from offmap.persist import load
     from offmap.report import Report, write_report
-    from offmap.workflow import evaluate_model, require_writable
+    from offmap.workflow import evaluate_model, load_model, require_writable
 
     with terminal.messages(quiet) as tell:
         if report is not None:
             require_writable(report, (".html", ".htm"))
-        section = evaluate_model(load(model), _open(normal, text, label, task), _open(novel, text, label, task))
+        section = evaluate_model(load_model(model), _open(normal, text, label, task), _open(novel, text, label, task))
         if report is not None:
             facts = {"model": str(model), "normal rows": normal, "novel rows": novel}
             title = f"{section.name}: {normal} against {novel}"

@@ -1,7 +1,8 @@
 """Save and load fitted estimators: one safetensors file, metadata in JSON, never pickle.
 
-A file holds the class, its parameters, the versions it was made with, and every fitted attribute (names that end in
-``_``). Networks are stored as their tensors: loading makes them anew with the estimator's ``_build`` and fills them.
+A file holds the class, its parameters but for functions, the versions it was made with, and every fitted attribute
+(names that end in ``_``). Networks are stored as their tensors: loading makes them anew with the estimator's ``_build``
+and fills them.
 """
 
 import os
@@ -20,10 +21,6 @@ from offmap.train import local_seed
 
 SCHEMA = 1
 _PARTS = {"class", "parameters", "versions", "attributes", "modules"}
-# What the contract of estimators has every fitted one know.
-_ALWAYS_FITTED = {"calibration_novelty_", "history_", "input_shape_", "threshold_"}
-
-
 # Marks an estimator inside another in the file.
 _ESTIMATOR = "$estimator"
 
@@ -50,10 +47,15 @@ def _content(estimator: Any) -> dict[str, Any]:
     attributes = {name: value for name, value in vars(estimator).items() if _is_fitted_name(name)}
     return {
         "class": public_path(type(estimator)),
-        "parameters": _taken_apart(estimator.get_params(deep=False)),
+        "parameters": _taken_apart(_without_functions(estimator.get_params(deep=False))),
         "attributes": _taken_apart({name: value for name, value in attributes.items() if name not in modules}),
         "modules": {name: dict(module.state_dict()) for name, module in modules.items()},
     }
+
+
+def _without_functions(values: dict[str, Any]) -> dict[str, Any]:
+    """A file holds no code: whoever needs a function, such as a log density, gives it again."""
+    return {name: None if callable(value) else value for name, value in values.items()}
 
 
 def _taken_apart(values: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +99,7 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> Any:
 def _restore(content: Any, device: str | None) -> Any:
     _require_known_schema(content)
     try:
-        _require_fitted(content["attributes"])
+        _require_fitted(content)
         return _rebuilt(content, device)
     except ModelFileError:
         raise
@@ -137,8 +139,8 @@ def _require_known_schema(content: Any) -> None:
         raise ModelFileError(f"it lacks {', '.join(missing)}")
 
 
-def _require_fitted(attributes: dict[str, Any]) -> None:
-    if missing := sorted(_ALWAYS_FITTED - attributes.keys()):
+def _require_fitted(content: Any) -> None:
+    if missing := sorted(_class_of(content["class"]).always_fitted - content["attributes"].keys()):
         raise ModelFileError(f"it lacks {', '.join(missing)}")
 
 

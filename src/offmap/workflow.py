@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from offmap import catalog, parameters
+from offmap import catalog, parameters, persist
 from offmap.base import Detector, OpenSetClassifier
 from offmap.calibration import p_values
 from offmap.collaborative.base import CollaborativeDetector
@@ -84,6 +84,14 @@ def summary_of(model: Estimator) -> dict[str, Any]:
         "calibration rows": len(model.calibration_novelty_),
         "last epoch": {term: values[-1] for term, values in model.history_.items()},
     }
+
+
+def load_model(path: str | os.PathLike[str]) -> Estimator:
+    """Restores a saved model that scores rows; other saved files, such as samplers, are refused."""
+    model = persist.load(path)
+    if not isinstance(model, Estimator):
+        raise ValueError(f"{os.fspath(path)} must hold a detector or a classifier; it holds a {type(model).__name__}")
+    return model
 
 
 def score_rows(model: Estimator, data: Data) -> pd.DataFrame:

@@ -3,15 +3,9 @@
 import numpy as np
 import pytest
 
-from offmap.data import Listing, describe, load, load_table, names
+from offmap.data import load, load_table, names
 from offmap.data.registry import CATALOGUE
-
-
-def require(name: str) -> Listing:
-    entry = next(each for each in describe() if each.name == name)
-    if not entry.found:
-        pytest.skip(f"{name}: {entry.where}")
-    return entry
+from tests.real_data import require
 
 
 @pytest.mark.data

@@ -17,7 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import offmap.data
-from offmap.data import TextEncoder, TextTruncated, describe, load_table, text_model
+from offmap.data import TextEncoder, TextTruncated, load_table, text_model
+from tests.real_data import require
 
 sentence_transformers = pytest.importorskip("sentence_transformers", reason="needs the extra text")
 
@@ -156,9 +157,7 @@ def test_importing_the_data_package_takes_no_torch() -> None:
 
 @pytest.mark.data
 def test_similar_sentences_are_close() -> None:
-    entry = next(each for each in describe() if each.name == "sts")
-    if not entry.found:
-        pytest.skip(f"sts: {entry.where}")
+    require("sts")
     pairs = load_table("sts", "pairs").query("dataset == 'STSB' and split == 'test'").iloc[:250]
     left, right = (TextEncoder().transform(pairs[column]) for column in ("text_a", "text_b"))
     assert spearmanr((left * right).sum(axis=1), pairs["score"]).statistic > 0.9

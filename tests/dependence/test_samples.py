@@ -10,7 +10,7 @@ from sklearn.cross_decomposition import CCA
 from sklearn.neighbors import KernelDensity
 
 from offmap.dependence import gaussian, gaussian_copula, kde, ksg, ksg_improved
-from offmap.dependence.gaussian import gaussian_pointwise, log_determinant_bias, normal_scores
+from offmap.dependence.covariance import gaussian_pointwise, log_determinant_bias, normal_scores
 from offmap.dependence.kernel import log_density
 from offmap.dependence.neighbours import TREES_TO, ksg_improved_pointwise, ksg_pointwise
 

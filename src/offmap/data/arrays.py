@@ -1,9 +1,10 @@
 """Readers of array files: ``.npy``, ``.npz`` and the idx files of MNIST and its kin; nothing is ever unpickled."""
 
 import gzip
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,13 @@ from offmap.data.rows import Data, as_texts
 
 __all__ = ["read_idx", "read_npy", "read_npz", "read_npz_keys"]
 
+_ARCHIVE = "an .npz archive, as np.savez writes it"
+
 
 def read_npy(path: Path) -> Data:
     """Reads one array of rows."""
-    with decoding(path, "an .npy array"):
-        rows = np.load(path, allow_pickle=False)
+    with decoding(path, "an .npy array, as np.save writes it"), path.open("rb") as file:
+        rows = _array(file)
     return Data(_rows(rows), name=str(path))
 
 
@@ -31,8 +34,8 @@ def read_npz(path: Path, split: str | None = None) -> Data:
         path: The archive.
         split: Which of several splits to take.
     """
-    with decoding(path, "an .npz archive"), np.load(path, allow_pickle=False) as archive:
-        keys = list(archive.files)
+    with decoding(path, _ARCHIVE), zipfile.ZipFile(path) as archive:
+        keys = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
     x_key = _rows_key(path, keys, split)
     y_key = _labels_key(x_key)
     rows, *labels = read_npz_keys(path, [key for key in (x_key, y_key) if key in keys])
@@ -41,8 +44,8 @@ def read_npz(path: Path, split: str | None = None) -> Data:
 
 def read_npz_keys(path: Path, keys: Sequence[str]) -> list[NDArray[Any]]:
     """Reads the named arrays of an archive, in the order of ``keys``."""
-    with decoding(path, "an .npz archive"), np.load(path, allow_pickle=False) as archive:
-        return [archive[key] for key in keys]
+    with decoding(path, _ARCHIVE), zipfile.ZipFile(path) as archive:
+        return [_member(archive, key) for key in keys]
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
@@ -54,6 +57,19 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
         n_dims = content[3]
         shape = np.frombuffer(content, dtype=">i4", count=n_dims, offset=4)
         return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * n_dims).reshape(shape)
+
+
+def _member(archive: zipfile.ZipFile, key: str) -> NDArray[Any]:
+    with archive.open(f"{key}.npy") as file:
+        return _array(file)
+
+
+def _array(file: IO[bytes]) -> NDArray[Any]:
+    try:
+        return np.lib.format.read_array(file, allow_pickle=False)
+    except ValueError as error:
+        # NumPy takes whatever it does not know for a pickle, and says how to load that.
+        raise ValueError("expected whole arrays of numbers or strings") from error
 
 
 def _rows(array: NDArray[Any]) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 __all__ = ["decoding"]
 
-_FAILURES = (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+_FAILURES = (ValueError, OSError, EOFError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 
 
 @contextmanager

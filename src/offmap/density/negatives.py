@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.utils import check_array
@@ -18,17 +19,19 @@ from offmap.data import load
 
 Source = Callable[[Tensor], Tensor]
 # Negatives that need no other data.
-MADE_UP = ("noise", "uniform", "generated")
+_MADE_UP = ("noise", "uniform", "generated")
 
 
-def auxiliary_rows(negatives: NDArray[Any] | str, row_shape: tuple[int, ...], device: str) -> Tensor:
+def auxiliary_rows(negatives: NDArray[Any] | str | None, row_shape: tuple[int, ...], device: str) -> Tensor:
     """Checks auxiliary negatives, given as an array or by the name of a data set, and makes a tensor of them.
 
     Args:
-        negatives: What the user gave.
+        negatives: What the user gave; there are no rows if it is None, or a kind of negatives that needs none.
         row_shape: Shape of a training row, ``(d,)`` or ``(h, w, c)``.
         device: Where the tensor goes.
     """
+    if negatives is None or (isinstance(negatives, str) and negatives in _MADE_UP):
+        return to_tensor(np.empty((0, *row_shape)), device)
     rows = load(negatives).X if isinstance(negatives, str) else negatives
     # A copy: the arrays of named data sets are shared and read-only.
     rows = check_array(rows, allow_nd=True, dtype="numeric", copy=True, input_name="negatives")
@@ -37,6 +40,21 @@ def auxiliary_rows(negatives: NDArray[Any] | str, row_shape: tuple[int, ...], de
     if rows.shape[1:] != tuple(row_shape):
         raise ValueError(f"negatives must be rows of the shape {tuple(row_shape)} of X; got {rows.shape[1:]}")
     return to_tensor(rows, device)
+
+
+def source_of(negatives: object, auxiliary: Tensor, training: Tensor, *, sigma: float) -> Source | None:
+    """Where negatives come from; None if there are none, or if the model generates them.
+
+    Args:
+        negatives: What the user gave.
+        auxiliary: Prepared rows of another data set, if that was given.
+        training: Prepared training rows.
+        sigma: Standard deviation of the noise of the negatives "noise".
+    """
+    if len(auxiliary):
+        return Auxiliary(auxiliary)
+    sources: dict[str, Source] = {"noise": Noisy(sigma), "uniform": Uniform.like(training)}
+    return sources.get(str(negatives))
 
 
 @dataclass(frozen=True)

@@ -136,3 +136,16 @@ NOISES: dict[str, Callable[[tuple[int, ...]], Noise]] = {
 }
 # Noise models of intensities, which take values in [0, 1] and no others.
 OF_INTENSITIES = ("bernoulli", "quantized_gaussian")
+
+
+def require_intensities(noise: str, X: Tensor, argument: str = "X") -> None:
+    """Refuses rows that the noise model gives no density to.
+
+    Args:
+        noise: Name of the noise model.
+        X: Rows.
+        argument: What the user calls them.
+    """
+    if noise in OF_INTENSITIES and len(X) and not (X.min() >= 0 and X.max() <= 1):
+        advice = 'use noise="gaussian_learned" or rescale them'
+        raise ValueError(f'noise="{noise}" needs values of {argument} in [0, 1]; {advice}')

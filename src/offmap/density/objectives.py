@@ -1,14 +1,13 @@
 r"""What the autoencoder is trained on: a bound on the likelihood of normal rows, and negatives sent elsewhere."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from offmap.density.vae import VAE, Posterior
+from offmap.nets import frozen
 
 Terms = dict[str, Tensor]
 
@@ -77,13 +76,3 @@ class Objective:
         joint, inference = network.log_joint(X, latents), posterior.log_prob(latents)
         weights = (joint - inference).detach().softmax(0)
         return {"joint": -(weights * joint).sum(0).mean(), "inference": -(weights * inference).sum(0).mean()}
-
-
-@contextmanager
-def frozen(module: nn.Module) -> Iterator[None]:
-    """Lets gradients pass through ``module`` without reaching its parameters."""
-    module.requires_grad_(False)
-    try:
-        yield
-    finally:
-        module.requires_grad_(True)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from offmap.dependence.covariance import gaussian_pointwise, normal_scores
 from offmap.dependence.door import FloatArray
 from offmap.dependence.fitting import Training, fit, split, valued
-from offmap.dependence.gaussian import gaussian_pointwise, normal_scores
 from offmap.dependence.neighbours import ksg_pointwise
 from offmap.dependence.residual import GaussianRatio, Residual, ResidualCritic
-from offmap.dependence.total_correlation import TotalCorrelation
+from offmap.dependence.summed import TotalCorrelation
 
 # Columns of both variables up to which neighbours are near enough.
 FEW_COLUMNS = 3

@@ -11,7 +11,7 @@ from torch.optim import Adam
 
 from offmap import parameters
 from offmap.dependence.door import FloatArray
-from offmap.dependence.total_correlation import TotalCorrelation
+from offmap.dependence.summed import TotalCorrelation
 from offmap.parameters import Count, Fraction, Positive
 from offmap.train import Batches, descend, train
 

@@ -13,7 +13,7 @@ from offmap.dependence.estimate import Estimate, Unit, bootstrap_interval
 from offmap.dependence.estimator import Bound
 from offmap.dependence.fitting import Training, fit, split, valued
 from offmap.dependence.registry import SAMPLES, require_known
-from offmap.dependence.total_correlation import TotalCorrelation
+from offmap.dependence.summed import TotalCorrelation
 from offmap.train import local_seed
 
 Answer = tuple[FloatArray, str, Bound | None, str]

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from functools import partial
 
+from offmap.dependence.covariance import gaussian_copula_pointwise, gaussian_pointwise
 from offmap.dependence.donsker_varadhan import MINE, SMILE
 from offmap.dependence.estimator import Estimator
-from offmap.dependence.gaussian import gaussian_copula_pointwise, gaussian_pointwise
 from offmap.dependence.infonce import InfoNCE
 from offmap.dependence.js import JS
 from offmap.dependence.kernel import kde_pointwise

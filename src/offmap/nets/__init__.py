@@ -3,7 +3,8 @@
 from offmap.nets.conv import ConvDecoder, ConvEncoder
 from offmap.nets.dcgan import DCGANDecoder, DCGANEncoder
 from offmap.nets.deepfm import DeepFM
-from offmap.nets.mlp import mlp
+from offmap.nets.freezing import frozen
+from offmap.nets.perceptron import mlp
 from offmap.nets.standardise import Standardise
 
-__all__ = ["ConvDecoder", "ConvEncoder", "DCGANDecoder", "DCGANEncoder", "DeepFM", "Standardise", "mlp"]
+__all__ = ["ConvDecoder", "ConvEncoder", "DCGANDecoder", "DCGANEncoder", "DeepFM", "Standardise", "frozen", "mlp"]

@@ -12,11 +12,10 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import spectral_norm
 
 from offmap.parameters import Count, NonNegative, Positive
-from offmap.sampling.averaging import Average
 from offmap.sampling.links import LINKS, Link
 from offmap.sampling.networks import Critic, smooth_mlp
 from offmap.sampling.objectives import critic_loss, cycle_error
-from offmap.sampling.onepass import OnePassSampler
+from offmap.sampling.onepass import OnePassSampler, Terms
 from offmap.train import Batch, descend, local_seed
 
 
@@ -77,31 +76,27 @@ class FGAN(OnePassSampler):
         mover = self._adam([self.generator_, inverse], self.lr)
         judge = self._adam([self.critic_], self.critic_lr)
         judging, moving = descend(judge, self._judge), descend(mover, self._objective(inverse))
-        average = Average(self.generator_, _DECAY)
 
-        def play(share: float) -> dict[str, Tensor]:
-            for _ in range(self.critic_steps):
+        def judged(_: float) -> Terms:
+            for _turn in range(self.critic_steps):
                 with torch.no_grad():
                     generated = self.generator_.draw(self.batch_size)
                 terms = judging((X[torch.randint(len(X), (self.batch_size,))], generated))
-            self.critic_.requires_grad_(False)
-            terms |= moving((torch.randn(self.batch_size, self.generator_.noise, device=self.device),))
-            self.critic_.requires_grad_(True)
-            average.update()
             return terms
 
-        state = {"generator": self.generator_, "critic": self.critic_, "mover": mover, "judge": judge}
-        self.history_ = self._run(play, self.steps, state)
-        self.generator_ = average.mean
+        def moved() -> Terms:
+            return moving((torch.randn(self.batch_size, self.generator_.noise, device=self.device),))
 
-    def _judge(self, batch: Batch) -> dict[str, Tensor]:
+        self._duel(self.critic_, judge, mover, (judged, moved), _DECAY)
+
+    def _judge(self, batch: Batch) -> Terms:
         w = self.critic_(torch.cat(batch))
         return {"critic": critic_loss(*w.tensor_split(2))}
 
-    def _objective(self, inverse: nn.Module) -> Callable[[Batch], dict[str, Tensor]]:
+    def _objective(self, inverse: nn.Module) -> Callable[[Batch], Terms]:
         link = LINKS[self.divergence]
 
-        def terms(batch: Batch) -> dict[str, Tensor]:
+        def terms(batch: Batch) -> Terms:
             (noise,) = batch
             x = self.generator_(noise)
             found = {"generator": -link(self.critic_(x)).mean()}

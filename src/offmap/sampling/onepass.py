@@ -5,7 +5,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -15,12 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
-from offmap import parameters, tensorfile
+from offmap import parameters, persist
+from offmap.nets import frozen
 from offmap.parameters import Count, Positive
+from offmap.sampling.averaging import Average
 from offmap.sampling.networks import Generator
 from offmap.sampling.references import Support
 from offmap.train import Batch, History, local_seed, train
 
+Terms = dict[str, Tensor]
+Turns = tuple[Callable[[float], Terms], Callable[[], Terms]]
 # Rows of a forward pass: small enough for the layers to stay in the cache of a core.
 _CHUNK = 4096
 # Steps between two moves of the progress bar, and two entries of the history.
@@ -58,6 +62,9 @@ class OnePassSampler(BaseEstimator, ABC):
         random_state: Seed; with one, the same call gives the same sampler.
         device: Where torch works, such as "cpu" or "cuda".
     """
+
+    # What every fitted one knows: a file without it is refused.
+    always_fitted: ClassVar[frozenset[str]] = frozenset({"context_width_", "history_"})
 
     dim: Count = 2
     noise: Count | None = None
@@ -98,36 +105,12 @@ class OnePassSampler(BaseEstimator, ABC):
         return samples
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the fitted sampler to one safetensors file; functions among its parameters are not written."""
-        check_is_fitted(self, "generator_")
-        values = self.get_params(deep=False)
-        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        networks = {name: dict(part.state_dict()) for name, part in fitted.items() if isinstance(part, nn.Module)}
-        content = {
-            "sampler": type(self).__name__,
-            "parameters": {name: value for name, value in values.items() if not callable(value)},
-            "attributes": {name: value for name, value in fitted.items() if name not in networks},
-            "networks": networks,
-        }
-        tensorfile.write(path, content)
+        """Writes the fitted sampler to one safetensors file; ``offmap.load`` reads it.
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], **functions: Any) -> Self:
-        """Restores what ``save`` wrote; ``functions`` are parameters that a file cannot hold, such as a log density."""
-        content = tensorfile.read(path)
-        if not isinstance(content, dict) or content.get("sampler") != cls.__name__:
-            found = content.get("sampler", "no sampler") if isinstance(content, dict) else "no sampler"
-            raise ValueError(f"{os.fspath(path)} must hold a {cls.__name__}; it holds {found}")
-        sampler = cls(**(content["parameters"] | functions))
-        parameters.check(sampler)
-        for name, value in content["attributes"].items():
-            setattr(sampler, name, value)
-        with local_seed(0):
-            sampler._build()
-        for name, tensors in content["networks"].items():
-            getattr(sampler, name).load_state_dict(tensors)
-            getattr(sampler, name).eval()
-        return sampler
+        Functions among its parameters are not written; ``set_params`` gives them back to a sampler that was loaded.
+        """
+        check_is_fitted(self, "generator_")
+        persist.save(self, path)
 
     @abstractmethod
     def _build(self) -> None:
@@ -173,13 +156,37 @@ class OnePassSampler(BaseEstimator, ABC):
         weights = [weight for network in networks for weight in network.parameters()]
         return Adam(weights, lr=lr, betas=(0.5, 0.999), fused=True)
 
-    def _run(self, play: Callable[[float], dict[str, Tensor]], steps: int, state: dict[str, Any]) -> History:
+    def _duel(self, critic: nn.Module, judge: Optimizer, mover: Optimizer, turns: Turns, decay: float) -> None:
+        """Trains generator and critic against each other; the generator ends as the running mean of its weights.
+
+        Args:
+            critic: The opponent.
+            judge: Its optimiser.
+            mover: The generator's.
+            turns: What the critic does, given the share of the steps that are over, and what the generator does then.
+            decay: Share of the past in the running mean.
+        """
+        judged, moved = turns
+        average = Average(self.generator_, decay)
+
+        def play(share: float) -> Terms:
+            terms = judged(share)
+            with frozen(critic):
+                terms |= moved()
+            average.update()
+            return terms
+
+        state = {"generator": self.generator_, "critic": critic, "mover": mover, "judge": judge}
+        self.history_ = self._run(play, self.steps, state)
+        self.generator_: Generator = average.mean
+
+    def _run(self, play: Callable[[float], Terms], steps: int, state: dict[str, Any]) -> History:
         """Calls ``play`` with the share of the steps that are over, and lowers the step sizes on the way."""
         optimizers = [part for part in state.values() if isinstance(part, Optimizer)]
         first = [[group["lr"] for group in optimizer.param_groups] for optimizer in optimizers]
         done = 0
 
-        def step(_: Batch) -> dict[str, Tensor]:
+        def step(_: Batch) -> Terms:
             nonlocal done
             share = done / steps
             done += 1

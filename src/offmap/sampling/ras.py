@@ -11,12 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from offmap.parameters import Count, Fraction, NonNegative, Positive
-from offmap.sampling.averaging import Average
 from offmap.sampling.game import Game
 from offmap.sampling.links import Link
 from offmap.sampling.networks import Critic, smooth_mlp
 from offmap.sampling.objectives import log_ratio
-from offmap.sampling.onepass import OnePassSampler
+from offmap.sampling.onepass import OnePassSampler, Terms
 from offmap.sampling.references import BetaReference, GaussianReference, Support, reference_of
 from offmap.sampling.schedule import fading, tempering
 from offmap.sampling.targets import LogDensity, evaluate, require_usable
@@ -121,7 +120,7 @@ class RAS(OnePassSampler):
 
     def _log_weights(self, n: int, context: ArrayLike | None, random_state: int | None) -> Tensor:
         if self.log_density is None:
-            raise ValueError("log_density must be given, to load or by set_params, before samples can be weighed")
+            raise ValueError("log_density must be given, by set_params, before samples can be weighed")
         given = self._one_context(context)
         x = torch.as_tensor(self.sample(n, context, random_state), device=self.device)
         with torch.no_grad():
@@ -164,22 +163,14 @@ class RAS(OnePassSampler):
         mover = self._adam([self.generator_, game.inverse], self.lr)
         judge = self._adam([self.critic_], self.critic_lr)
         judging, moving = descend(judge, game.judge), descend(mover, game.move)
-        average = Average(self.generator_, self.average)
 
-        def play(share: float) -> dict[str, Tensor]:
+        def judged(share: float) -> Terms:
             game.begin(*self._strengths(share))
             for turn in range(self.critic_steps):
                 terms = judging(game.compared(fresh=turn > 0))
-            # The generator's gradient passes through the critic, whose own is not wanted.
-            self.critic_.requires_grad_(False)
-            terms |= moving((game.noise, game.x))
-            self.critic_.requires_grad_(True)
-            average.update()
             return terms
 
-        state = {"generator": self.generator_, "critic": self.critic_, "mover": mover, "judge": judge}
-        self.history_ = self._run(play, self.steps, state)
-        self.generator_ = average.mean
+        self._duel(self.critic_, judge, mover, (judged, lambda: moving((game.noise, game.x))), self.average)
 
     def _settle(self, contexts: Tensor | None) -> None:
         """Fits the critic to the averaged generator, whose samples it is asked about from now on."""
@@ -187,7 +178,7 @@ class RAS(OnePassSampler):
         judge = self._adam([self.critic_], self.critic_lr / 5)
         judging = descend(judge, game.judge)
 
-        def play(share: float) -> dict[str, Tensor]:
+        def play(share: float) -> Terms:
             with torch.no_grad():
                 game.begin(power=1.0, cycle=0.0)
             return judging(game.compared())

@@ -10,7 +10,7 @@ from torch.optim import Adam
 
 from offmap.sampling.networks import with_context
 from offmap.sampling.references import BetaReference
-from offmap.sampling.rl.policy import Policy, frozen
+from offmap.sampling.rl.policy import Policy
 from offmap.sampling.rl.ras_policy import RASPolicy
 from offmap.sampling.rl.svgd_policy import SVGDPolicy
 from offmap.sampling.svgd import svgd_direction
@@ -124,13 +124,3 @@ def test_an_svgd_step_moves_along_the_stein_direction() -> None:
     for parameter, gradient in zip(policy.generator.parameters(), wanted, strict=True):
         assert parameter.grad is not None
         assert torch.allclose(parameter.grad, gradient, atol=1e-6)
-
-
-def test_frozen_spares_gradients_and_gives_them_back() -> None:
-    layer = torch.nn.Linear(1, 1)
-    x = torch.ones(1, 1, requires_grad=True)
-    with frozen(layer):
-        layer(x).sum().backward()
-    assert x.grad is not None
-    assert layer.weight.grad is None
-    assert all(parameter.requires_grad for parameter in layer.parameters())

@@ -9,7 +9,7 @@ from offmap.bench.tables.negative_sampling import Images, images
 from offmap.calibration import FloatArray
 from offmap.data import constant_images, uniform_noise
 from offmap.density import VAEDetector
-from offmap.density.detector import ScoreName
+from offmap.density.scores import ScoreName
 from offmap.metrics import auroc
 
 SOURCE = "No paper: the scores of this toolkit"

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.optim import Adam
 
-from offmap import parameters, tensorfile
+from offmap import parameters, persist
+from offmap.nets import frozen
 from offmap.parameters import Count, Fraction, Natural, NonNegative, Positive, Share
 from offmap.sampling.rl.experience import Experience
-from offmap.sampling.rl.policy import Policy, frozen
+from offmap.sampling.rl.policy import Policy
 from offmap.sampling.rl.proposals import Propose, adaptive, uniform
 from offmap.sampling.rl.ras_policy import RASPolicy
 from offmap.sampling.rl.replay import Replay
@@ -72,6 +73,9 @@ class SoftQAgent(BaseEstimator):
         >>> agent.sample(torch.zeros(1, 2), count=5).shape
         torch.Size([1, 5, 2])
     """
+
+    # What every fitted one knows: a file without it is refused.
+    always_fitted: ClassVar[frozenset[str]] = frozenset({"history_", "returns_", "widths_"})
 
     policy: Literal["ras", "svgd"] = "ras"
     temperature: Positive = 1.0
@@ -153,24 +157,9 @@ class SoftQAgent(BaseEstimator):
         return actions[torch.arange(len(states)), chosen]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the agent to one safetensors file; ``SoftQAgent.load`` reads it."""
+        """Writes the agent to one safetensors file; ``offmap.load`` reads it."""
         check_is_fitted(self, "policy_")
-        networks = {"q": dict(self.q_.state_dict()), "policy": dict(self.policy_.state_dict())}
-        tensorfile.write(path, {"parameters": self.get_params(), "widths": self.widths_, "networks": networks})
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Restores what ``save`` wrote."""
-        content = tensorfile.read(path)
-        if not isinstance(content, dict) or content.keys() != {"parameters", "widths", "networks"}:
-            raise tensorfile.TensorFileError(f"{os.fspath(path)} does not hold a SoftQAgent")
-        agent = cls(**content["parameters"])
-        agent.widths_ = content["widths"]
-        with local_seed(0):
-            agent._build()
-        agent.q_.load_state_dict(content["networks"]["q"])
-        agent.policy_.load_state_dict(content["networks"]["policy"])
-        return agent
+        persist.save(self, path)
 
     def _build(self) -> None:
         widths, hidden = self.widths_, tuple(self.hidden)

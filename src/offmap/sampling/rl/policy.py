@@ -1,8 +1,7 @@
 """What the policies share: a generator of actions, and what it learns to draw from."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -44,15 +43,3 @@ class Policy(nn.Module, ABC):
 
         The step takes a batch whose first tensor holds the states.
         """
-
-
-@contextmanager
-def frozen(*modules: nn.Module) -> Iterator[None]:
-    """Spares the gradients of these modules' weights, which training something else through them does not need."""
-    for module in modules:
-        module.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for module in modules:
-            module.requires_grad_(True)

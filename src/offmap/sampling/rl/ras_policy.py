@@ -4,10 +4,11 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
+from offmap.nets import frozen
 from offmap.sampling.networks import Critic, smooth_mlp, with_context
 from offmap.sampling.objectives import critic_loss, cycle_error
 from offmap.sampling.references import BetaReference
-from offmap.sampling.rl.policy import LogDensity, Policy, frozen
+from offmap.sampling.rl.policy import LogDensity, Policy
 from offmap.train import Batch, Step, descend
 
 
