@@ -19,6 +19,7 @@ from offmap.bench.tables.negative_sampling import (
     Setting,
     images,
     measure,
+    softened,
 )
 from offmap.bench.tables.novelty_scores import CONSTANT, QUICK, SLOW, Novel
 from offmap.data import DataNotFound
@@ -33,6 +34,21 @@ def test_printed_numbers_stand_where_the_paper_has_them() -> None:
     assert NEGATIVES.printed["Bernoulli, images with noise", GREY, "auroc_bpd"] == 0.44
     assert NEGATIVES_COLOUR.printed["Gaussian, generated", COLOUR, "auroc_kl"] == 0.63
     assert len(NOISE_COLOUR.printed) == 10
+
+
+def test_softened_images_keep_their_mean_and_lose_detail_or_contrast() -> None:
+    sharp = np.random.default_rng(0).integers(0, 256, (600, 8, 8, 3), dtype=np.uint8)
+    soft = softened(sharp)
+    assert soft.shape == sharp.shape
+    assert soft.dtype == np.uint8
+    before, after = (each.astype(float) for each in (sharp, soft))
+    assert np.abs(after.mean((1, 2)) - before.mean((1, 2))).max() < 1.0
+    spread = after.std((1, 2)).mean(1) / before.std((1, 2)).mean(1)
+    assert spread.max() < 1.001
+    # A third at full detail, half of which keeps its contrast.
+    assert 0.12 < (spread > 0.99).mean() < 0.22
+    # White noise loses three quarters of its amplitude, and more by interpolation, where it is coarser by 4.
+    assert 0.25 < (spread < 0.2).mean() < 0.5
 
 
 def test_the_paper_profile_is_the_papers_protocol() -> None:

@@ -135,8 +135,8 @@ def colour_notes(images: str, epochs: int) -> str:
     return (
         f"{BITS}Our copy of CIFAR-10 holds 20,000 + 5,000 images, that of SVHN 10,000 + 5,000. The profile cpu "
         f"trains on {images} for {epochs} epochs, steps of 64 images at 1e-3, and tests on 2,000 of each set; the "
-        "paper trains on all for 100 epochs, steps of 50 at 1e-4. Both use Adam, 100 latent dimensions and, for negatives, a "
-        "prior at 25."
+        "paper trains on all for 100 epochs, steps of 50 at 1e-4. Both use Adam, 100 latent dimensions and, for "
+        "negatives, a prior at 25."
     )
 
 
