@@ -3,7 +3,7 @@
 from abc import ABC
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from offmap.dependence.disentangle import networks
 from offmap.dependence.disentangle.adversary import Opponent
 from offmap.dependence.disentangle.codes import Codes, split
 from offmap.dependence.disentangle.colour import SIDE, ColourDigits
-from offmap.parameters import Count, Positive
+from offmap.parameters import Count, NonNegative, Positive
 from offmap.train import Batch, Batches, History, Step, descend, local_seed, train
 
 _CHUNK = 512
@@ -32,14 +32,17 @@ class Disentangler(BaseEstimator, ABC):
     $$L = \lambda \lVert D(z_d, z_c, z_s) - x \rVert^2 + \mathrm{CE}(F_d(z_d), y_d)
     + 10 \lVert F_c(z_c) - y_c \rVert^2 + \text{what the method adds}$$
 
-    Nothing here keeps the style from repeating the digit and the colour; that is what the methods add. With an
-    ``adversary``, decoded mixtures of codes must moreover look like images.
+    Digit and colour codes are taught by their labels alone, for the reconstruction would fill them with style too.
+    Noise is added to the codes, which are standardised, while they learn: a code without noise may say anything in its
+    last decimals. Nothing here keeps the style from repeating the digit and the colour; that is what the methods add.
+    With an ``adversary``, decoded mixtures of codes must moreover look like images.
 
     Args:
         digit_width: Numbers in the digit code.
         colour_width: Numbers in the colour code.
         style_width: Numbers in the style code.
         channels: Of the first convolution; the others have 2, 4 and 8 times as many.
+        noise: Spread of the noise beside that of the codes, which is 1.
         reconstruction: Weight $\lambda$ of the squared error, which is summed over pixels and channels.
         adversary: Whether mixtures of codes are held against real images.
         epochs: Passes over the images.
@@ -53,6 +56,7 @@ class Disentangler(BaseEstimator, ABC):
     colour_width: Count = 32
     style_width: Count = 64
     channels: Count = 16
+    noise: NonNegative = 0.7
     reconstruction: Positive = 0.1
     adversary: bool = False
     epochs: Count = 10
@@ -95,11 +99,14 @@ class Disentangler(BaseEstimator, ABC):
     def _widths(self) -> tuple[int, int, int]:
         return self.digit_width, self.colour_width, self.style_width
 
+    # Whether the encoder gives codes of mean 0 and variance 1, which the noise is measured by.
+    _standardised: ClassVar[bool] = True
+
     def _build(self) -> None:
         """Makes the networks; a method that needs more of them adds its own."""
         self.network_ = nn.ModuleDict(
             {
-                "encoder": networks.encoder(self._encoded_width(), self.channels),
+                "encoder": networks.encoder(self._encoded_width(), self.channels, standardised=self._standardised),
                 "decoder": networks.decoder(sum(self._widths), self.channels),
                 "digit": networks.digit_head(self.digit_width),
                 "colour": networks.colour_head(self.colour_width),
@@ -120,7 +127,7 @@ class Disentangler(BaseEstimator, ABC):
 
     def _drawn(self, encoded: Tensor) -> Codes:
         """The codes that training decodes."""
-        return split(encoded, self._widths)
+        return split(encoded + self.noise * torch.randn_like(encoded), self._widths)
 
     def _mixture(self, codes: Codes) -> Codes:
         """The codes that must decode to what an adversary takes for real."""
@@ -170,7 +177,8 @@ class Disentangler(BaseEstimator, ABC):
     def _objective(self, batch: Batch, opponent: Opponent | None) -> dict[str, Tensor]:
         images, digits, colours, encoded = batch[:4]
         codes = Codes(*batch[4:])
-        error = (self.network_["decoder"](codes.joined()) - images).square().sum((1, 2, 3)).mean()
+        lent = codes.detached()._replace(style=codes.style)
+        error = (self.network_["decoder"](lent.joined()) - images).square().sum((1, 2, 3)).mean()
         off = (self.network_["colour"](codes.colour) - colours).square().sum(1).mean()
         terms = {
             "reconstruction": self.reconstruction * error,

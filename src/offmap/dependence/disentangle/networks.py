@@ -13,18 +13,20 @@ from offmap.nets import mlp
 _SLOPE = 0.2
 
 
-def encoder(outputs: int, channels: int) -> nn.Sequential:
+def encoder(outputs: int, channels: int, *, standardised: bool) -> nn.Sequential:
     """Maps images ``(n, 3, 32, 32)`` to ``(n, outputs)``; each layer halves the image and doubles the channels.
 
     Args:
         outputs: Width of the result.
         channels: Of the first layer, 64 in the thesis.
+        standardised: Whether each number of the result has mean 0 and variance 1 over the training images.
     """
     widths = [3, channels, 2 * channels, 4 * channels, 8 * channels]
     layers: list[nn.Module] = []
     for before, after in pairwise(widths):
         layers += [nn.Conv2d(before, after, 4, 2, 1, bias=False), nn.BatchNorm2d(after), nn.LeakyReLU(_SLOPE)]
-    return nn.Sequential(*layers, nn.Conv2d(widths[-1], outputs, 2), nn.Flatten())
+    layers += [nn.Conv2d(widths[-1], outputs, 2), nn.Flatten()]
+    return nn.Sequential(*layers, nn.BatchNorm1d(outputs, affine=False) if standardised else nn.Identity())
 
 
 def decoder(inputs: int, channels: int) -> nn.Sequential:

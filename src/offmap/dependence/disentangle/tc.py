@@ -19,9 +19,10 @@ from offmap.train import Batch, Step, descend
 class TCDisentangler(Disentangler):
     r"""Adds $\gamma\,TC(z_d, z_c, z_s) = \gamma\,(I(z_d, z_c; z_s) + I(z_d; z_c))$ to the loss, as critics see it.
 
-    The critics learn to estimate it while the encoder learns to lower it. They see the codes standardised over the
-    batch, or a code would hide from them by its scale alone. The gradient moves the style code alone, which lowers the
-    first term: pressed too, the digit code gives way instead of the style. The second term is watched, not lowered.
+    The critics learn to estimate it while the encoder learns to lower it. They see the codes with their noise, without
+    which they would share without bound whatever any two of them repeat. The gradient moves the style code alone, which
+    lowers the first term: pressed too, the digit code gives way instead of the style. The second term is watched, not
+    lowered.
 
     Args:
         gamma: Weight of the total correlation, in nats.
@@ -66,14 +67,9 @@ class TCDisentangler(Disentangler):
         return {"correlation": self.correlation_, "critic_optimizer": self._critic_optimizer}
 
     def _critic_loss(self, batch: Batch) -> dict[str, Tensor]:
-        return {"critic": self.correlation_.loss([_standardised(code) for code in batch[1:]])}
+        return {"critic": self.correlation_.loss(list(batch[1:]))}
 
     def _penalties(self, encoded: Tensor, codes: Codes) -> dict[str, Tensor]:
         # Under the same pressure a taught code is emptied sooner than the style, which then speaks for it.
-        groups = [_standardised(code) for code in codes.detached()._replace(style=codes.style)]
-        return {"total_correlation": self.gamma * self.correlation_.value(groups)}
-
-
-def _standardised(code: Tensor) -> Tensor:
-    """Each number with mean 0 and standard deviation 1 over the batch."""
-    return (code - code.mean(0)) / (code.std(0) + 1e-4)
+        lowered = codes.detached()._replace(style=codes.style)
+        return {"total_correlation": self.gamma * self.correlation_.value(lowered)}

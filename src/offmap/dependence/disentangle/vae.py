@@ -1,6 +1,7 @@
 """The variational autoencoder: every number of every code is drawn towards a standard normal of its own."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -13,6 +14,8 @@ from offmap.parameters import NonNegative
 @dataclass(kw_only=True, eq=False, repr=False)
 class VAEDisentangler(Disentangler):
     r"""Codes are draws from $q(z \mid x) = N(\mu, \mathrm{diag}\,\sigma^2)$, held to $N(0, I)$ by their divergence.
+
+    Their noise is their own, and ``noise`` is not used.
 
     Args:
         beta: Weight of the divergence, in nats; with ``reconstruction=0.5`` and 1 here the loss is the evidence lower
@@ -29,6 +32,9 @@ class VAEDisentangler(Disentangler):
     """
 
     beta: NonNegative = 0.2
+
+    # Spreads and means are the encoder's own, held by the divergence.
+    _standardised: ClassVar[bool] = False
 
     def _encoded_width(self) -> int:
         return 2 * sum(self._widths)
