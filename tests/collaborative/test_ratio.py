@@ -17,7 +17,7 @@ from offmap.collaborative.seeds import choose_seeds
 from offmap.collaborative.separate import Stack, flat_weights
 from offmap.collaborative.solve import EmbeddingSolver
 from offmap.metrics import auroc
-from tests.collaborative.problems import ring, ring_log_ratio
+from tests.collaborative.problems import ring, ring_log_ratio, small
 
 
 @pytest.mark.parametrize(
@@ -165,6 +165,18 @@ def test_learned_embeddings_beat_random_ones_and_labels_beat_both_on_digits() ->
         found[embedding] = mean_auc(detector, X[~train], y[~train], active)
     assert found["learned"] > found["random"] + 0.06
     assert found["label"] > found["learned"] + 0.02
+
+
+def test_random_embeddings_lag_behind_at_the_pace_of_the_network() -> None:
+    X, tasks = ring(tasks=30, each=40)
+
+    def lowest(embedding: str, pace: float | None) -> float:
+        chosen = {"embedding": embedding, "seed_tasks": 5, "pace": pace, "decay": 0.0}
+        detector = small(RatioDetector, epochs=10, hidden=(32, 16), batch_size=64, **chosen).fit(X, tasks)
+        return min(detector.history_["validation"])
+
+    assert lowest("random", None) == lowest("random", 10.0) < lowest("random", 1.0) - 0.1
+    assert lowest("learned", None) == lowest("learned", 1.0)
 
 
 def test_embeddings_of_tasks_that_share_classes_are_close() -> None:
