@@ -5,7 +5,7 @@ Rows are ``(n, d)`` features or ``(n, h, w)`` and ``(n, h, w, c)`` images; image
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ def check_rows(estimator: Any, X: ArrayLike, *, reset: bool, image_shape: Sequen
         image_shape: Shape of the image in each row of a flat ``X``.
     """
     if not reset and _known_to_fit(estimator, X):
-        return X
+        return np.asarray(X)
     if reset or len(estimator.input_shape_) == 1:
         rows = validate_data(estimator, X, reset=reset, allow_nd=True, dtype="numeric")
     else:
@@ -40,7 +40,7 @@ def check_rows(estimator: Any, X: ArrayLike, *, reset: bool, image_shape: Sequen
     return rows
 
 
-def _known_to_fit(estimator: Any, X: Any) -> TypeGuard[Rows]:
+def _known_to_fit(estimator: Any, X: Any) -> bool:
     """Whether ``X`` is as plain as can be: the general check takes longer than adding a task does."""
     if type(X) is not np.ndarray or X.dtype not in (np.float32, np.float64) or hasattr(estimator, "feature_names_in_"):
         return False

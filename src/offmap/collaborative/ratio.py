@@ -51,7 +51,9 @@ class RatioDetector(SeparableDetector):
     """
 
     head: Literal["concat", "two_tower"] = "concat"
-    decay: NonNegative = 1e-2
+    # Of 0, 1e-3 and 1e-2 the one with the best mean AUROC over both heads and two starts, on MNIST images and MovieLens
+    # users held out of the training part; two towers hardly care.
+    decay: NonNegative = 1e-3
     pace: Positive | None = None
 
     def _build_networks(self) -> None:
