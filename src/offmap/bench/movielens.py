@@ -19,7 +19,7 @@ from offmap.bench.task_auroc import task_aurocs
 from offmap.data import load_table
 
 Ints = NDArray[np.int64]
-Protocol = Literal["count", "lift"]
+Protocol = Literal["count", "lift", "viewers"]
 
 FEWEST_EXPOSURES = 100
 TEST_SHARE = 0.2
@@ -99,10 +99,10 @@ def contrast(counts: Ints, population: Ints, protocol: Protocol) -> tuple[Ints, 
     Args:
         counts: Exposures of each category: films × categories.
         population: Exposures of each category over all films.
-        protocol: ``count`` takes the most and the least frequent category, as the paper; ``lift`` the most over- and
-            under-represented one against the population, which a likelihood ratio is about.
+        protocol: ``lift`` takes the most over- and under-represented category against the population, which a
+            likelihood ratio is about; the others the most and the least frequent one, as the paper.
     """
-    weight = counts if protocol == "count" else counts / population
+    weight = counts / population if protocol == "lift" else counts
     return weight.argmax(axis=1), weight.argmin(axis=1)
 
 
@@ -130,31 +130,46 @@ class Setting:
         learnt = ~np.isin(self.data.rows, self.test_users)
         return self.data.only(learnt & np.isin(self.data.films, self.films))
 
+    def exposed(self) -> NDArray[np.bool_]:
+        """Which test users were exposed to which film: ``test_users`` × ``films``."""
+        found = np.zeros((len(self.data.users), len(self.films)), dtype=bool)
+        place = np.searchsorted(self.films, self.data.films)
+        known = self.films[np.minimum(place, len(self.films) - 1)] == self.data.films
+        found[self.data.rows[known], place[known]] = True
+        return found[self.test_users]
+
     def auroc(self, familiarity: NDArray[Any], label: str, protocol: Protocol) -> float:
         """Mean over the films of the AUROC between test users of the nominal and of the anomalous category.
 
         Args:
             familiarity: Of each test user with each film: ``test_users`` × ``films``.
             label: What makes the categories.
-            protocol: How a film's two categories are chosen.
+            protocol: How a film's two categories are chosen. With ``viewers``, the most and the least frequent one, and
+                of the nominal users only those who were exposed to the film.
         """
         labels = self.data.labels(label)
         population = np.bincount(labels[self.data.rows])
         nominal, anomalous = contrast(self.data.counts(self.films, label), population, protocol)
         tested = labels[self.test_users, None]
-        return float(np.nanmean(task_aurocs(familiarity, tested == nominal, tested == anomalous)))
+        usual = (tested == nominal) & self.exposed() if protocol == "viewers" else tested == nominal
+        return float(np.nanmean(task_aurocs(familiarity, usual, tested == anomalous)))
 
     def aurocs(self, familiarity: NDArray[Any]) -> Mapping[str, float]:
-        """Every number of a table: two labels, two protocols."""
-        return {metric: self.auroc(familiarity, *chosen) for metric, chosen in METRICS.items()}
+        """Every number of a table: two labels by three protocols, and those exposed to a film against those not."""
+        exposed = self.exposed()
+        found = {metric: self.auroc(familiarity, *chosen) for metric, chosen in PROTOCOLS.items()}
+        return found | {"exposed": float(np.nanmean(task_aurocs(familiarity, exposed, ~exposed)))}
 
 
-METRICS: dict[str, tuple[str, Protocol]] = {
+PROTOCOLS: dict[str, tuple[str, Protocol]] = {
     "age": ("age", "count"),
     "occupation": ("occupation", "count"),
+    "age, viewers": ("age", "viewers"),
+    "occupation, viewers": ("occupation", "viewers"),
     "age, lift": ("age", "lift"),
     "occupation, lift": ("occupation", "lift"),
 }
+METRICS = (*PROTOCOLS, "exposed")
 
 
 @lru_cache(maxsize=3)

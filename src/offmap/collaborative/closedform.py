@@ -64,6 +64,8 @@ class ClosedFormDetector(CollaborativeDetector):
     spatial: ClassVar[bool] = True
 
     features: Literal["two_tower", "fourier", "pca"] = "two_tower"
+    # Of widths 16, 32 and 64 and dropouts 0, 0.2 and 0.4 those with the best AUROC, one seed, on MNIST training images
+    # that were held out, over seen and new tasks; on users of MovieLens the nine are within two points.
     size: Count = 32
     ridge: Positive | None = None
     neighbours: Natural = 5

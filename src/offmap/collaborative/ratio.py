@@ -13,7 +13,7 @@ from offmap.collaborative.heads import ConcatHead, RatioNetwork, TwoTowerHead
 from offmap.collaborative.joint import PACE, Schedule, fit_joint, logistic, ratio_loss
 from offmap.collaborative.networks import perceptron
 from offmap.collaborative.solve import EmbeddingSolver, Prior, search
-from offmap.parameters import NonNegative
+from offmap.parameters import NonNegative, Positive
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -34,6 +34,8 @@ class RatioDetector(SeparableDetector):
         head: "concat" is the paper's perceptron of row and embedding; "two_tower" is the inner product of features of
             the row with the embedding, which learns from all pairs of a batch at once.
         decay: Weight of the squared distance of embeddings from where they started.
+        pace: Step size of the embeddings, as a multiple of that of the network. None: 10 where they start from nothing
+            (random ones, and the two-tower head), since a batch moves only those of its own tasks; 1 for others.
 
     Reference: Bai et al., Collaborative Anomaly Detection, algorithm 1 and section 4.
 
@@ -49,7 +51,10 @@ class RatioDetector(SeparableDetector):
     """
 
     head: Literal["concat", "two_tower"] = "concat"
-    decay: NonNegative = 1e-2
+    # Of 0, 1e-3 and 1e-2 the one with the best mean AUROC, one seed, on MNIST training images that were held out, over
+    # random and learned starts of concat; two towers hardly care.
+    decay: NonNegative = 1e-3
+    pace: Positive | None = None
 
     def _build_networks(self) -> None:
         if not self.joint:
@@ -78,15 +83,18 @@ class RatioDetector(SeparableDetector):
         schedule = Schedule.of(self)
         training, watched = schedule.split(shown)
         loss = ratio_loss(self.network_)
-        # Embeddings that mean something already are only trimmed.
-        pace = PACE if self.head == "two_tower" or self.embedding == "random" else 1.0
-        self.history_ = fit_joint(loss, self.network_, vectors, training, watched, schedule, self.decay, pace)
+        self.history_ = fit_joint(loss, self.network_, vectors, training, watched, schedule, self.decay, self._pace())
         self._prepare_for_new(shown, vectors.weight.detach())
         if self.head == "two_tower" and self.tune_embeddings:
             # Steps leave embeddings short of their optimum; known tasks and new ones are to be found alike.
             with torch.no_grad():
                 return self.solver_(self._all_features(shown.X), shown)
         return vectors.weight.detach()
+
+    def _pace(self) -> float:
+        if self.pace is not None:
+            return self.pace
+        return PACE if self.head == "two_tower" or self.embedding == "random" else 1.0
 
     def _prepare_for_new(self, shown: Exposures, vectors: Tensor) -> None:
         """Keeps what embeddings of new tasks are found with."""

@@ -8,6 +8,8 @@ The prior is that of the tasks already known, whose embeddings have mean $\bar e
 few exposures is like the others, one with many is like itself.
 """
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 from torch.optim import Adam
@@ -16,8 +18,12 @@ from offmap.collaborative.exposures import Exposures
 from offmap.collaborative.joint import Loss
 from offmap.train import Batch, Batches, descend, train
 
-# Gradient steps to the embedding of an inner product; passes, and exposures a step, to that of a network.
-_STEPS, _PASSES, _SEARCH_BATCH = 30, 60, 4096
+# Steps by the bound before those by Newton's method, of which one that moves no score further than so is the last.
+_BOUNDED, _MOST_STEPS, _SMALL_MOVE, _SMALLEST = 1, 20, 0.3, 1e-6
+# Tasks, and rows of theirs, that are solved for at once.
+_TASKS, _ROWS = 512, 16384
+# Passes, and exposures a step, to the embedding of a network.
+_PASSES, _SEARCH_BATCH = 60, 4096
 
 
 class Prior(nn.Module):
@@ -40,50 +46,111 @@ class Prior(nn.Module):
 
 
 class EmbeddingSolver(nn.Module):
-    """Finds embeddings by accelerated gradient steps in coordinates in which prior and population are diagonal.
+    r"""Finds embeddings by Newton's method, many tasks at once, in coordinates in which the prior is standard normal.
+
+    From the prior's mean whole Newton steps diverge for clear-cut tasks. The first step therefore divides by the
+    curvature of the quadratic bound that touches the logistic loss where it is, which never overshoots. Those after it,
+    which would move scores by $\delta$ at the most, are cut to $\log(1 + \delta) / \delta$ of their length, under which
+    the loss always falls.
 
     Args:
         size: Width of an embedding, and of the features of a row.
         sample: Rows of the population to compare with.
+
+    Reference: Jaakkola and Jordan, Bayesian Parameter Estimation via Variational Methods, Statistics and Computing
+    2000 (the bound); Sun and Tran-Dinh, Generalized Self-Concordant Functions, Mathematical Programming 2019 (the cut).
     """
 
     population: Tensor
-    to_embedding: Tensor
-    curvature: Tensor
+    level: Tensor
 
     def __init__(self, size: int, sample: int) -> None:
         super().__init__()
         self.prior = Prior(size)
         self.register_buffer("population", torch.zeros(sample, size))
-        self.register_buffer("to_embedding", torch.eye(size))
-        self.register_buffer("curvature", torch.ones(size))
+        self.register_buffer("level", torch.zeros(sample))
 
     def prepare(self, population: Tensor, embeddings: Tensor) -> None:
         """Remembers rows of the population, and learns the prior from embeddings that are known."""
         self.prior.measure(embeddings)
-        self.population.copy_(population)
-        seen = population.double() @ self.prior.root.double()
-        curvature, axes = torch.linalg.eigh(seen.T @ seen / len(seen))
-        self.to_embedding.copy_(self.prior.root.double() @ axes)
-        self.curvature.copy_(curvature.clamp(min=0))
+        self.population.copy_(population @ self.prior.root)
+        self.level.copy_(population @ self.prior.mean)
 
     def forward(self, features: Tensor, shown: Exposures) -> Tensor:
         """The embedding of each task of ``shown``, from the features of its rows."""
-        own = features[shown.index]
-        rotated, population = own @ self.to_embedding, self.population @ self.to_embedding
-        base_own, base_population = own @ self.prior.mean, (self.population @ self.prior.mean).unsqueeze(1)
-        counts = shown.counts.to(features.dtype).unsqueeze(1)
-        # The logistic loss bends by a quarter at most, on each of the two sides; own rows may spread as far again.
-        step = 1 / (counts * self.curvature + 1)
-        point = ahead = features.new_zeros(len(counts), features.shape[1])
-        for k in range(_STEPS):
-            pull = torch.sigmoid(-(base_own + (rotated * ahead[shown.tasks]).sum(dim=1)))
-            gradient = ahead - torch.zeros_like(ahead).index_add_(0, shown.tasks, pull.unsqueeze(1) * rotated)
-            push = torch.sigmoid(base_population + population @ ahead.T)
-            gradient = gradient + counts * (push.T @ population) / len(population)
-            before, point = point, ahead - step * gradient
-            ahead = point + k / (k + 3) * (point - before)
-        return self.prior.mean + point @ self.to_embedding.T
+        counts = shown.counts
+        if len(counts) == 1:
+            points = self._points(features[shown.index].unsqueeze(0), counts.to(features).unsqueeze(1))
+        else:
+            points = features.new_empty(len(counts), features.shape[1])
+            for tasks, own in _padded(features, shown):
+                points[tasks] = self._points(own, counts[tasks].to(features).unsqueeze(1))
+        return self.prior.mean + points @ self.prior.root.T
+
+    def _points(self, own: Tensor, counts: Tensor) -> Tensor:
+        """The optimum of each task; ``own`` is tasks × exposures × features."""
+        sides, share = -own @ self.prior.root, counts / len(self.population)
+        own_scores, scores = (-own @ self.prior.mean).unsqueeze(2), self.level.expand(len(own), -1)
+        point = own.new_zeros(len(own), own.shape[2])
+        for step in range(_MOST_STEPS):
+            bend = _bound if step < _BOUNDED else _curvature
+            own_rate, rate = own_scores.sigmoid(), scores.sigmoid()
+            gradient = torch.addmm(point, share * rate, self.population).unsqueeze(2).baddbmm(sides.mT, own_rate)
+            hessian = self._population_hessian(share * bend(scores, rate))
+            hessian = hessian.baddbmm(sides.mT, bend(own_scores, own_rate) * sides)
+            # Rows that are not finite are not to stop the others: their tasks get an embedding of NaN.
+            change = torch.cholesky_solve(gradient, torch.linalg.cholesky_ex(hessian).L)
+            own_move, move = sides @ change, change.squeeze(2) @ self.population.T
+            if step >= _BOUNDED:
+                largest = torch.maximum(own_move.abs().amax(dim=(1, 2)), move.abs().amax(dim=1)).view(-1, 1, 1)
+                if float(largest.max()) < _SMALL_MOVE:
+                    return point - change.squeeze(2)
+                length = largest.log1p() / largest.clamp(min=_SMALLEST)
+                change, own_move, move = length * change, length * own_move, length.squeeze(2) * move
+            point, own_scores, scores = point - change.squeeze(2), own_scores - own_move, scores - move
+        return point
+
+    def _population_hessian(self, weights: Tensor) -> Tensor:
+        """The part of the Hessian that the population and the prior make, for weights tasks × rows."""
+        size = self.population.shape[1]
+        one = torch.eye(size, dtype=weights.dtype, device=weights.device)
+        if len(weights) == 1:
+            return torch.addmm(one, weights * self.population.T, self.population).unsqueeze(0)
+        products = (self.population.unsqueeze(2) * self.population.unsqueeze(1)).flatten(1)
+        return torch.addmm(one.flatten(), weights, products).view(-1, size, size)
+
+
+def _curvature(scores: Tensor, rate: Tensor) -> Tensor:
+    r"""The second derivative $\sigma(s) (1 - \sigma(s))$ of $\log(1 + e^s)$."""
+    return torch.addcmul(rate, rate, rate, value=-1)
+
+
+def _bound(scores: Tensor, rate: Tensor) -> Tensor:
+    r"""The curvature $(\sigma(s) - \frac12) / s$ of the bound on $\log(1 + e^s)$ that touches it at $s$ and $-s$."""
+    return torch.where(scores.abs() > 1e-3, (rate - 0.5) / scores, 0.25)
+
+
+def _padded(features: Tensor, shown: Exposures) -> Iterator[tuple[Tensor, Tensor]]:
+    """Tasks of like counts and what they were shown, tasks × rows × features, with rows of zeros at the end."""
+    counts, rows = shown.counts, shown.index[torch.argsort(shown.tasks, stable=True)]
+    first = counts.cumsum(0) - counts
+    for tasks in _groups(counts):
+        place = torch.arange(int(counts[tasks[-1]]), device=counts.device)
+        at = (first[tasks].unsqueeze(1) + place).clamp(max=len(rows) - 1)
+        real = place < counts[tasks].unsqueeze(1)
+        yield tasks, features[rows[at]].masked_fill(~real.unsqueeze(2), 0.0)
+
+
+def _groups(counts: Tensor) -> Iterator[Tensor]:
+    """Tasks in the order of their counts, in groups of not too many rows."""
+    order = torch.argsort(counts, stable=True)
+    lengths, start = counts[order].tolist(), 0
+    while start < len(lengths):
+        end = start + 1
+        while end < min(len(lengths), start + _TASKS) and (end + 1 - start) * lengths[end] <= _ROWS:
+            end += 1
+        yield order[start:end]
+        start = end
 
 
 def search(prior: Prior, loss: Loss, features: Tensor, shown: Exposures) -> Tensor:

@@ -72,8 +72,8 @@ ROWS = {
     "ratio, apart": Contender(RatioDetector(joint=False, **PAPER)),
     "Gaussian of features, together": Contender(GaussianDetector(**RANDOM), encoded=True),
     "flow of features, together": Contender(FlowDetector(**RANDOM), encoded=True),
-    "ratio of features, together": Contender(RatioDetector(decay=0.0, **RANDOM), encoded=True),
-    "ratio, together": Contender(RatioDetector(**CONCAT | RANDOM)),
+    "ratio of features, together": Contender(RatioDetector(decay=0.0, pace=1.0, **RANDOM), encoded=True),
+    "ratio, together": Contender(RatioDetector(pace=1.0, **CONCAT | RANDOM)),
     "two towers, together": Contender(RatioDetector(head="two_tower", **PAPER | RANDOM)),
 }
 PRINTED = {
