@@ -240,7 +240,7 @@ def draw_paths(axes: Axes, title: str, played: Episodes) -> None:
 
 def draw_goals(path: Path, profile: str) -> None:
     """Trains each method once and draws where its drawn actions lead."""
-    names = ("RAS", "SVGD", "SAC")
+    names = ("RAS, one of two", "SVGD, one of two", "SAC")
     drawing = Drawing(figsize=(13, 4.6), layout="constrained")
     for axes, name in zip(drawing.subplots(1, len(names)), names, strict=True):
         act, _ = learn(GOALS_TABLE.method(name, profile), MULTI_GOAL, seed=0)
