@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import LocalOutlierFactor
 
+from offmap.bench import rivals
 from offmap.bench.tables import tabular_anomalies
 from offmap.bench.tables.tabular_anomalies import (
     COMPARED,
@@ -99,7 +100,7 @@ def test_without_pyod_the_row_says_what_to_install(monkeypatch: pytest.MonkeyPat
     def missing(name: str) -> None:
         raise ModuleNotFoundError(f"No module named {name!r}")
 
-    monkeypatch.setattr(tabular_anomalies, "import_module", missing)
+    monkeypatch.setattr(rivals, "import_module", missing)
     with pytest.raises(ImportError, match=r"ECOD needs PyOD: pip install offmap\[bench\]"):
         FromPyOD("ecod", "ECOD").make()
 

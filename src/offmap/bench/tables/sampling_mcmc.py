@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offmap.bench.rivals import rival
 from offmap.sampling.densities import Density
 
 Array = NDArray[np.float32]
@@ -14,21 +15,12 @@ Array = NDArray[np.float32]
 
 def log_mixture(density: Density) -> Callable[[Any], Any]:
     """The log density of a mixture at one point, as a function of jax."""
-    jnp = _imported("jax.numpy")
+    jnp = rival("jax.numpy", "JAX")
     if density.modes is None or density.mode_sd is None:
         raise ValueError("density must be a mixture")
     modes, variance = jnp.asarray(density.modes.numpy()), density.mode_sd**2
-    logsumexp = _imported("jax.scipy.special").logsumexp
+    logsumexp = rival("jax.scipy.special", "JAX").logsumexp
     return lambda x: logsumexp(-((x - modes) ** 2).sum(-1) / (2 * variance))
-
-
-def _imported(name: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ImportError(f"{name} is needed to compare with: pip install offmap[bench]") from error
 
 
 @dataclass(frozen=True)
@@ -43,7 +35,7 @@ class NUTS:
 
     def samples(self, density: Density, n: int, seed: int) -> Array:
         """``n`` draws, one after another."""
-        jax, blackjax = _imported("jax"), _imported("blackjax")
+        jax, blackjax = rival("jax", "JAX"), rival("blackjax", "BlackJAX")
         log_density = log_mixture(density)
         start, setting, drawing = jax.random.split(jax.random.key(seed), 3)
         first = jax.random.normal(start, (density.dim,)) * (density.high - density.low) / 4
@@ -74,7 +66,7 @@ class TemperedSMC:
 
     def samples(self, density: Density, n: int, seed: int) -> Array:
         """``n`` of the particles at the end."""
-        jax, blackjax = _imported("jax"), _imported("blackjax")
+        jax, blackjax = rival("jax", "JAX"), rival("blackjax", "BlackJAX")
         jnp, sd = jax.numpy, self.wide * (density.high - density.low) / 2
         log_density = log_mixture(density)
         hmc = {

@@ -12,6 +12,7 @@ from matplotlib.patches import Circle
 from torch import Tensor
 
 from offmap.bench.figure import Figure
+from offmap.bench.rivals import rival
 from offmap.bench.table import Table
 from offmap.files import replacing
 from offmap.sampling.rl import Episodes, GymWorld, MultiGoalWorld, SoftQAgent, World, arrivals, evaluate, gymnasium
@@ -67,22 +68,23 @@ class SAC:
 
     def learn(self, name: str, seed: int) -> tuple[Act, Act]:
         """A policy that draws its actions, and the same one with the mean of each."""
-        try:
-            from stable_baselines3 import SAC as Learner
-            from stable_baselines3.common.env_util import make_vec_env
-        except ImportError:
-            raise ImportError("this row needs stable-baselines3; install it with: pip install offmap[bench]") from None
+        package, by = "stable-baselines3", "the row SAC"
+        make_vec_env = rival("stable_baselines3.common.env_util", package, by).make_vec_env
         with local_seed(seed):
-            learner = Learner(
-                "MlpPolicy",
-                make_vec_env(lambda: gymnasium().make(name), n_envs=COPIES.get(name, 1), seed=seed),
-                learning_starts=self.warmup,
-                batch_size=self.batch_size,
-                learning_rate=self.lr,
-                policy_kwargs={"net_arch": list(self.hidden)},
-                seed=seed,
-                device="cpu",
-            ).learn(self.steps)
+            learner = (
+                rival("stable_baselines3", package, by)
+                .SAC(
+                    "MlpPolicy",
+                    make_vec_env(lambda: gymnasium().make(name), n_envs=COPIES.get(name, 1), seed=seed),
+                    learning_starts=self.warmup,
+                    batch_size=self.batch_size,
+                    learning_rate=self.lr,
+                    policy_kwargs={"net_arch": list(self.hidden)},
+                    seed=seed,
+                    device="cpu",
+                )
+                .learn(self.steps)
+            )
         return _rescaled(learner, deterministic=False), _rescaled(learner, deterministic=True)
 
 
@@ -131,17 +133,16 @@ def soft_q(**parameters: Any) -> SoftQAgent:
     return SoftQAgent.modern(**{"batch_size": 64, "policy_batch": 16, **parameters})
 
 
+LEARNING_GOALS = {"steps": 45_000, "warmup": 5000, "temperature": 4.0, "exploration": 0.3}
 GOALS_TABLE = Table(
     name="multi-goal",
     source=f"{SOURCE}, section 5.6, soft Q-learning",
     caption="Four goals, equally good: goals of 4 reached from 100 starts, return, and share of the rarest goal.",
     rows={
-        "RAS": soft_q(steps=45_000, warmup=5000, temperature=4.0, exploration=0.3),
-        "RAS, one of two": soft_q(steps=45_000, warmup=5000, temperature=4.0, exploration=0.3, candidates=2),
-        "SVGD": soft_q(policy="svgd", steps=45_000, warmup=5000, temperature=4.0, exploration=0.3),
-        "SVGD, one of two": soft_q(
-            policy="svgd", steps=45_000, warmup=5000, temperature=4.0, exploration=0.3, candidates=2
-        ),
+        "RAS": soft_q(**LEARNING_GOALS),
+        "RAS, one of two": soft_q(**LEARNING_GOALS, candidates=2),
+        "SVGD": soft_q(**LEARNING_GOALS, policy="svgd"),
+        "SVGD, one of two": soft_q(**LEARNING_GOALS, policy="svgd", candidates=2),
         "SAC": SAC(steps=45_000, warmup=5000),
         "random": Uniform(),
     },

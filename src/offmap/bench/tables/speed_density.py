@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from offmap.arrays import chunk_size, to_tensor
+from offmap.bench.rivals import rival
 from offmap.bench.table import Table
 from offmap.bench.tables.speed import SOURCE, take_turns
 from offmap.bench.timing import threads
@@ -54,11 +55,7 @@ def contenders(workload: Scoring, seed: int) -> dict[str, Callable[[], object]]:
 
 def pyod_vae() -> Any:
     """PyOD's VAE, trained for one epoch: only its scoring is timed."""
-    try:
-        from pyod.models.vae import VAE
-    except ImportError as error:
-        raise ImportError("this table compares with PyOD: pip install offmap[bench]") from error
-    return VAE(epoch_num=1, verbose=0)
+    return rival("pyod.models.vae", "PyOD").VAE(epoch_num=1, verbose=0)
 
 
 def measure(workload: Scoring, column: str, seed: int) -> dict[str, float]:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from offmap.bench.rivals import rival
 from offmap.bench.table import Table
 from offmap.bench.tables.speed import SOURCE, take_turns
 from offmap.bench.timing import threads
@@ -67,32 +68,22 @@ class Workload:
 
     def pyod(self, seed: int) -> Any:
         """PyOD's detector with the same layers."""
-        try:
-            from pyod.models.vae import VAE
-        except ImportError as error:
-            raise ImportError("this table compares with PyOD: pip install offmap[bench]") from error
         layers = {"encoder_neuron_list": [self.hidden], "decoder_neuron_list": [self.hidden], "latent_dim": self.latent}
         rest: dict[str, Any] = {"dropout_rate": 0.0, "random_state": seed, "verbose": 0}
-        return VAE(epoch_num=self.epochs, batch_size=self.batch_size, **layers, **rest)
+        return rival("pyod.models.vae", "PyOD").VAE(epoch_num=self.epochs, batch_size=self.batch_size, **layers, **rest)
 
     def pythae(self) -> Any:
         """pythae's model, whose layers are these by default."""
-        try:
-            from pythae.models import VAE, VAEConfig
-        except ImportError as error:
-            raise ImportError("this table compares with pythae: pip install offmap[bench]") from error
-        return VAE(VAEConfig(input_dim=(self.width,), latent_dim=self.latent, reconstruction_loss="bce"))
+        models = rival("pythae.models", "pythae")
+        return models.VAE(models.VAEConfig(input_dim=(self.width,), latent_dim=self.latent, reconstruction_loss="bce"))
 
 
 def train_pythae(workload: Workload, X: Rows, seed: int, folder: Path) -> Any:
     """Fits pythae's model with its own trainer, which keeps its files in ``folder``."""
-    model = workload.pythae()
-    from pythae.data.datasets import BaseDataset
-    from pythae.trainers import BaseTrainer, BaseTrainerConfig
-
+    model, trainers = workload.pythae(), rival("pythae.trainers", "pythae")
     logging.getLogger("pythae").setLevel(logging.WARNING)
-    data = BaseDataset(torch.from_numpy(X), torch.zeros(len(X)))
-    config = BaseTrainerConfig(
+    data = rival("pythae.data.datasets", "pythae").BaseDataset(torch.from_numpy(X), torch.zeros(len(X)))
+    config = trainers.BaseTrainerConfig(
         output_dir=str(folder),
         num_epochs=workload.epochs,
         per_device_train_batch_size=workload.batch_size,
@@ -101,7 +92,7 @@ def train_pythae(workload: Workload, X: Rows, seed: int, folder: Path) -> Any:
     )
     # It says on the terminal what it does at each step.
     with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
-        BaseTrainer(model, data, training_config=config).train(log_output_dir=None)
+        trainers.BaseTrainer(model, data, training_config=config).train(log_output_dir=None)
     return model.eval()
 
 

@@ -2,7 +2,6 @@
 
 import copy
 import statistics
-from time import perf_counter
 from typing import Any
 
 import torch
@@ -14,6 +13,7 @@ from offmap.bench.table import Table
 from offmap.bench.tables.sampling_mcmc import NUTS, TemperedSMC
 from offmap.bench.tables.sampling_toys import SETTING
 from offmap.bench.tables.speed import take_turns
+from offmap.bench.timing import timed
 from offmap.sampling import RAS
 from offmap.sampling.densities import Density, ring_of_gaussians
 from offmap.sampling.networks import Critic, Generator
@@ -30,9 +30,7 @@ DENSITY = ring_of_gaussians()
 def measure_drawing(method: Any, column: str, seed: int) -> dict[str, float]:
     """Seconds to get ready, and for a million samples; chains and particles are run once and scaled up."""
     if isinstance(method, RAS):
-        start = perf_counter()
-        method.set_params(log_density=DENSITY.log_u, scale=0.5, random_state=seed).fit()
-        ready = perf_counter() - start
+        ready = timed(method.set_params(log_density=DENSITY.log_u, scale=0.5, random_state=seed).fit)
         turns = take_turns({"draw": lambda: method.sample(WANTED)}, turns=5)["draw"]
         return {"seconds to get ready": ready, "seconds for a million": statistics.median(turns)}
     size = method_size(method)
@@ -48,10 +46,8 @@ def method_size(method: Any) -> int:
 
 
 def _timed(method: Any, density: Density, n: int, seed: int) -> float:
-    start = perf_counter()
     chosen = method if isinstance(method, NUTS) else TemperedSMC(particles=n)
-    chosen.samples(density, n, seed)
-    return perf_counter() - start
+    return timed(lambda: chosen.samples(density, n, seed))
 
 
 class Bare:

@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklearn.neighbors import LocalOutlierFactor
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 
+from offmap.bench.rivals import rival
 from offmap.bench.table import Table
 from offmap.calibration import CalibrationWarning
 from offmap.data import load
@@ -44,11 +44,7 @@ class FromPyOD:
 
     def make(self) -> Any:
         """The unfitted detector."""
-        try:
-            module = import_module(f"pyod.models.{self.module}")
-        except ImportError as error:
-            raise ImportError(f"the row {self.name} needs PyOD: pip install offmap[bench]") from error
-        return getattr(module, self.name)()
+        return getattr(rival(f"pyod.models.{self.module}", "PyOD", by=f"the row {self.name}"), self.name)()
 
 
 @dataclass(frozen=True)

@@ -177,8 +177,7 @@ class Disentangler(BaseEstimator, ABC):
     def _objective(self, batch: Batch, opponent: Opponent | None) -> dict[str, Tensor]:
         images, digits, colours, encoded = batch[:4]
         codes = Codes(*batch[4:])
-        lent = codes.detached()._replace(style=codes.style)
-        error = (self.network_["decoder"](lent.joined()) - images).square().sum((1, 2, 3)).mean()
+        error = (self.network_["decoder"](codes.moving_style().joined()) - images).square().sum((1, 2, 3)).mean()
         off = (self.network_["colour"](codes.colour) - colours).square().sum(1).mean()
         terms = {
             "reconstruction": self.reconstruction * error,

@@ -27,6 +27,10 @@ class Codes(NamedTuple):
         """The same numbers, through which no gradient flows."""
         return Codes(*(code.detach() for code in self))
 
+    def moving_style(self) -> "Codes":
+        """The same numbers; gradients flow through the style alone."""
+        return self.detached()._replace(style=self.style)
+
     def shuffled(self) -> "Codes":
         """Each code from another image: mixtures that no image had, with the digit of one in the colour of another."""
         return Codes(*(code[torch.randperm(len(code))] for code in self))

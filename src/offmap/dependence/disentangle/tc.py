@@ -71,5 +71,4 @@ class TCDisentangler(Disentangler):
 
     def _penalties(self, encoded: Tensor, codes: Codes) -> dict[str, Tensor]:
         # Under the same pressure a taught code is emptied sooner than the style, which then speaks for it.
-        lowered = codes.detached()._replace(style=codes.style)
-        return {"total_correlation": self.gamma * self.correlation_.value(lowered)}
+        return {"total_correlation": self.gamma * self.correlation_.value(codes.moving_style())}
