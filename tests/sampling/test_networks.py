@@ -2,9 +2,10 @@
 
 import torch
 from torch import nn
+from torch.distributions import Beta
 
 from offmap.sampling.averaging import Average
-from offmap.sampling.networks import Box, Critic, Generator, with_context
+from offmap.sampling.networks import Box, Critic, Edges, Generator, with_context
 from offmap.sampling.targets import evaluate
 
 
@@ -32,6 +33,27 @@ def test_each_sample_meets_its_own_context() -> None:
             torch.testing.assert_close(joined[i, j], torch.cat([x[i, j], context[i]]))
     critic = Critic(2, (8,), context=5, scale=0.5)
     torch.testing.assert_close(critic(x, context)[1, 2], critic.layers(torch.cat([2 * x[1, 2], context[1]]))[0])
+
+
+def test_the_edges_of_a_critic_are_the_log_ratio_of_two_betas() -> None:
+    first, second = (
+        Beta(torch.tensor(a), torch.tensor(b)) for a, b in (([2.0, 0.7], [3.0, 1.0]), ([4.0, 0.5], [1.0, 6.0]))
+    )
+    edges = Edges(2, ((-1.0, 0.0), (1.0, 5.0)))
+    slopes = torch.cat([first.concentration1 - second.concentration1, first.concentration0 - second.concentration0])
+    with torch.no_grad():
+        edges.slopes.weight.copy_(slopes)
+    t = torch.rand(20, 2)
+    expected = (first.log_prob(t) - second.log_prob(t)).sum(1)
+    found = edges(torch.tensor([-1.0, 0.0]) + torch.tensor([2.0, 5.0]) * t)[:, 0]
+    torch.testing.assert_close(found - found[0], expected - expected[0], rtol=1e-4, atol=1e-4)
+    assert edges(torch.tensor([[-1.0, 5.0]])).isfinite().all()
+
+
+def test_a_critic_in_a_box_starts_as_one_without() -> None:
+    critic, x = Critic(2, (8,), support=(-1.0, 1.0)), torch.rand(5, 2)
+    torch.testing.assert_close(critic(x), critic.layers(x).squeeze(-1))
+    assert any(name.startswith("edges") for name, _ in critic.named_parameters())
 
 
 def test_a_log_density_is_called_with_flat_rows_and_their_contexts() -> None:

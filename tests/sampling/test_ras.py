@@ -73,6 +73,15 @@ def test_a_file_keeps_the_sampler_but_not_the_function(fitted: RAS, tmp_path: Pa
     assert loaded.set_params(log_density=gaussian).log_z() == fitted.log_z()
 
 
+def test_the_even_share_of_the_reference_is_used() -> None:
+    def drawn(even: float) -> Any:
+        sampler = RAS(log_density=gaussian, dim=2, support=(-9.0, 9.0), even=even, **SMALL | {"steps": 5})
+        return sampler.fit().sample(9, random_state=0)
+
+    assert np.array_equal(drawn(0.1), drawn(0.1))
+    assert not np.array_equal(drawn(0.1), drawn(0.0))
+
+
 def test_samples_stay_in_the_box_and_follow_the_density_there() -> None:
     """Beta(4, 2) on [−1, 1] × [0, 3]."""
 

@@ -56,6 +56,22 @@ def test_points_on_the_edge_have_a_finite_density_and_none_is_drawn_there() -> N
     assert float(drawn.max()) < 1
 
 
+def test_an_even_share_of_each_dimension_is_drawn_and_counted() -> None:
+    torch.manual_seed(0)
+    box = (torch.tensor([-1.0, 0.0]), torch.tensor([1.0, 4.0]))
+    reference = BetaReference(torch.tensor([[0.5, 0.5]]), torch.tensor([[1e-3, 0.05]]), *box, even=0.2)
+    x = box[0] + (box[1] - box[0]) * torch.rand(50, 2)
+    a, b = (shape[0].numpy() for shape in reference.shapes())
+    t = ((x - box[0]) / (box[1] - box[0])).numpy()
+    expected = np.log(0.8 * stats.beta.pdf(t, a, b) + 0.2) - np.log([2.0, 4.0])
+    np.testing.assert_allclose(reference.log_prob(x).numpy(), expected.sum(1), rtol=1e-4, atol=1e-4)
+    drawn = reference.draw(100_000)
+    # The Beta of the first dimension has a standard deviation of 0.06, so only the even share is beyond 0.5.
+    beyond = drawn[:, 0].abs() > 0.5
+    assert float(beyond.float().mean()) == pytest.approx(0.1, abs=0.005)
+    assert reference.toward(reference, 0.5).even == 0.2
+
+
 @pytest.mark.parametrize("support", [None, (-2.0, 2.0), ((-2.0, -3.0), (2.0, 3.0))])
 def test_no_gradient_flows_into_the_moments(support: tuple[float, float] | None) -> None:
     x = torch.rand(8, 2, requires_grad=True)

@@ -34,6 +34,7 @@ class Game:
         contexts: What the generator and the target are given, ``(m, c)``, if anything.
         g0: What the generator climbs.
         batch_size: Samples a round.
+        even: Share of the reference that is spread evenly over the box.
         reference: One to keep; by default it follows the generator.
     """
 
@@ -45,6 +46,7 @@ class Game:
     contexts: Tensor | None
     g0: str
     batch_size: int
+    even: float = 0.0
     reference: GaussianReference | BetaReference | None = None
 
     def __post_init__(self) -> None:
@@ -63,7 +65,7 @@ class Game:
         self.noise = torch.randn(*count, self.generator.noise, device=next(self.critic.parameters()).device)
         self.x = self.generator(self.noise, self.context)
         if not self._fixed:
-            self._follow(reference_of(self.x, self.support))
+            self._follow(reference_of(self.x, self.support, self.even))
 
     def compared(self, fresh: bool = False) -> Batch:
         """Points of the reference and of the generator, those of this round or fresh ones."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from offmap.nets import mlp
-from offmap.sampling.references import Support
+from offmap.sampling.references import EDGE, Support
 
 # Multiplies the noise that a residual generator bends, so that it can bend sharply from the start.
 _GAIN = 2.0
@@ -31,6 +31,13 @@ def with_context(x: Tensor, context: Tensor | None) -> Tensor:
     return torch.cat([x, context.unsqueeze(-2).expand(*x.shape[:-1], context.shape[-1])], dim=-1)
 
 
+def register_box(module: nn.Module, support: Support) -> None:
+    """Gives a module the buffers ``low`` and ``width`` of a box."""
+    low, high = (torch.as_tensor(bound, dtype=torch.float32) for bound in support)
+    module.register_buffer("low", low)
+    module.register_buffer("width", high - low)
+
+
 class Box(nn.Module):
     r"""Squashes each number into the support, $l + (h - l) (1 + \tanh z) / 2$."""
 
@@ -39,9 +46,7 @@ class Box(nn.Module):
 
     def __init__(self, support: Support) -> None:
         super().__init__()
-        low, high = (torch.as_tensor(bound, dtype=torch.float32) for bound in support)
-        self.register_buffer("low", low)
-        self.register_buffer("width", high - low)
+        register_box(self, support)
 
     def forward(self, z: Tensor) -> Tensor:
         """Points of the box."""
@@ -117,13 +122,46 @@ class Critic(nn.Module):
         hidden: Widths of the hidden layers.
         context: Width of the context, 0 for none.
         scale: Divides the points, so that what is to be told apart is of the order of 1.
+        support: Lower and upper edges of the box that the points lie in, if they do.
     """
 
-    def __init__(self, inputs: int, hidden: Sequence[int] = (128, 128), context: int = 0, scale: float = 1.0) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        hidden: Sequence[int] = (128, 128),
+        context: int = 0,
+        scale: float = 1.0,
+        support: Support | None = None,
+    ) -> None:
         super().__init__()
         self.scale = scale
         self.layers = smooth_mlp([inputs + context, *hidden, 1])
+        self.edges = None if support is None else Edges(inputs, support)
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """One number a point, ``(..., n)``."""
-        return self.layers(with_context(x / self.scale, context)).squeeze(-1)
+        w = self.layers(with_context(x / self.scale, context))
+        return (w if self.edges is None else w + self.edges(x)).squeeze(-1)
+
+
+class Edges(nn.Module):
+    r"""What a smooth network cannot be: steep at the edges of a box.
+
+    $$\sum_i \alpha_i \log t_i + \beta_i \log (1 - t_i)$$
+
+    This is the form of the log ratio of two Betas, with $t$ the place of a point in units of the box.
+    """
+
+    low: Tensor
+    width: Tensor
+
+    def __init__(self, inputs: int, support: Support) -> None:
+        super().__init__()
+        register_box(self, support)
+        self.slopes = nn.Linear(2 * inputs, 1, bias=False)
+        nn.init.zeros_(self.slopes.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """One number a point, ``(..., n, 1)``."""
+        t = ((x - self.low) / self.width).clamp(EDGE, 1 - EDGE)
+        return self.slopes(torch.cat([t.log(), torch.log1p(-t)], dim=-1))

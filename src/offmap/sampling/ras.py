@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from offmap.parameters import Count, Fraction, NonNegative, Positive
+from offmap.parameters import Count, Fraction, NonNegative, Positive, Share
 from offmap.sampling.game import Game
 from offmap.sampling.links import Link
 from offmap.sampling.networks import Critic, smooth_mlp
@@ -44,6 +44,8 @@ class RAS(OnePassSampler):
             points and contexts ``(n, c)``.
         support: Lower and upper edge of the box outside of which the density is zero, numbers or one a dimension; the
             reference is then a Beta, else a Gaussian.
+        even: Share of the Beta that is spread evenly over the box. At 0, the paper's choice, samples may gather in
+            a corner where the density is as good as zero and the Beta even more so.
         g0: What the generator climbs, by the name of its divergence. "kl" and "pearson" weigh samples by the ratio
             itself, so that the few on which the critic is most wrong may lead; "reverse-kl" is the paper's choice.
         entropy: "anneal", "cycle", "both", or None for neither.
@@ -69,6 +71,7 @@ class RAS(OnePassSampler):
 
     log_density: LogDensity | None = None
     support: tuple[Any, ...] | None = None
+    even: Share = 0.1
     g0: Link = "reverse-kl"
     entropy: Literal["anneal", "cycle", "both"] | None = "anneal"
     annealing: Fraction = 0.6
@@ -129,7 +132,7 @@ class RAS(OnePassSampler):
     def _build(self) -> None:
         self.generator_ = self._new_generator()
         finest = self._reach() / self.detail
-        self.critic_ = Critic(self.dim, self.hidden, self.context_width_, finest).to(self.device)
+        self.critic_ = Critic(self.dim, self.hidden, self.context_width_, finest, self._box()).to(self.device)
 
     def _reach(self) -> float:
         """The spread of the samples before training."""
@@ -195,12 +198,12 @@ class RAS(OnePassSampler):
         assert self.log_density is not None
         inverse = smooth_mlp([self.dim, *self.hidden, self.generator_.noise]).to(self.device)
         parts = (self.generator_, self.critic_, inverse, self.log_density, self._box(), contexts)
-        return Game(*parts, g0=self.g0, batch_size=self.batch_size, reference=reference)
+        return Game(*parts, g0=self.g0, batch_size=self.batch_size, even=self.even, reference=reference)
 
     def _reference(self, context: Tensor | None) -> GaussianReference | BetaReference:
         """The reference with the generator's moments, always the same."""
         with local_seed(0), torch.no_grad():
-            return reference_of(self.generator_.draw(_MEASURED, context), self._box())
+            return reference_of(self.generator_.draw(_MEASURED, context), self._box(), self.even)
 
     def _log_u(self, context: Tensor | None) -> Any:
         density = self.log_density

@@ -4,6 +4,7 @@ Samples are ``(..., n, d)``: ``n`` points of ``d`` dimensions, for each of the c
 reference has one set of moments a context.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -15,7 +16,7 @@ Bound = float | tuple[float, ...] | Tensor
 Support = tuple[Bound, Bound]
 
 # Keeps the logarithms of a Beta density finite where rounding has put a point on the edge of the box.
-_EDGE = 1e-6
+EDGE = 1e-6
 
 
 class Reference(Protocol):
@@ -82,11 +83,15 @@ class BetaReference:
 
     $$a = m \left( \frac{m (1 - m)}{v} - 1 \right), \qquad b = (1 - m) \left( \frac{m (1 - m)}{v} - 1 \right).$$
 
+    A narrow Beta has next to no mass at the edges, and where it has none the critic cannot tell by how much samples
+    outnumber it: the generator could gather them there unpunished. So a share of each dimension may be spread evenly.
+
     Args:
         mean: Means in units of the box, ``(..., 1, d)``.
         variance: Variances likewise.
         low: Lower edges of the box.
         high: Upper edges.
+        even: Share that is spread evenly over the box, whatever the moments.
 
     Reference: Open-World Learning (thesis), section 5.3.
 
@@ -100,18 +105,19 @@ class BetaReference:
     variance: Tensor
     low: Tensor
     high: Tensor
+    even: float = 0.0
 
     @classmethod
-    def of(cls, x: Tensor, low: Bound, high: Bound, extra_variance: float = 1e-4) -> Self:
+    def of(cls, x: Tensor, low: Bound, high: Bound, extra_variance: float = 1e-4, even: float = 0.0) -> Self:
         """The Beta with the moments of ``x``; ``extra_variance`` keeps it broad where all samples agree."""
         bottom, top = (torch.as_tensor(bound, dtype=x.dtype, device=x.device) for bound in (low, high))
         mean, variance = moments((x - bottom) / (top - bottom))
-        return cls(mean, variance + extra_variance, bottom, top)
+        return cls(mean, variance + extra_variance, bottom, top, even)
 
     def toward(self, other: Self, weight: float) -> Self:
         """The Beta whose moments lie the share ``weight`` of the way to those of ``other``."""
         mean, variance = self.mean.lerp(other.mean, weight), self.variance.lerp(other.variance, weight)
-        return type(self)(mean, variance, self.low, self.high)
+        return type(self)(mean, variance, self.low, self.high, self.even)
 
     def shapes(self) -> tuple[Tensor, Tensor]:
         """The parameters $a$ and $b$; Beta(2, 2) where no Beta has these moments."""
@@ -125,16 +131,23 @@ class BetaReference:
         """``n`` points a context."""
         *contexts, _, d = self.mean.shape
         a, b = (shape.expand(*contexts, n, d) for shape in self.shapes())
-        t = Beta(a, b, validate_args=False).sample().clamp(_EDGE, 1 - _EDGE)
+        t = Beta(a, b, validate_args=False).sample()
+        if self.even:
+            t = torch.where(torch.rand_like(t) < self.even, torch.rand_like(t), t)
+        t = t.clamp(EDGE, 1 - EDGE)
         return self.low + (self.high - self.low) * t
 
     def log_prob(self, x: Tensor) -> Tensor:
         """Log density of each point."""
         width = self.high - self.low
-        t = ((x - self.low) / width).clamp(_EDGE, 1 - _EDGE)
-        return (Beta(*self.shapes(), validate_args=False).log_prob(t) - width.log()).sum(-1)
+        t = ((x - self.low) / width).clamp(EDGE, 1 - EDGE)
+        log_p = Beta(*self.shapes(), validate_args=False).log_prob(t)
+        if self.even:
+            flat = torch.full_like(log_p, math.log(self.even))
+            log_p = torch.logaddexp(log_p + math.log1p(-self.even), flat)
+        return (log_p - width.log()).sum(-1)
 
 
-def reference_of(x: Tensor, support: Support | None) -> GaussianReference | BetaReference:
-    """The reference with the moments of ``x``: a Beta on a bounded support, else a Gaussian."""
-    return GaussianReference.of(x) if support is None else BetaReference.of(x, *support)
+def reference_of(x: Tensor, support: Support | None, even: float = 0.0) -> GaussianReference | BetaReference:
+    """The reference with the moments of ``x``: a Beta on a bounded support, ``even`` in part, else a Gaussian."""
+    return GaussianReference.of(x) if support is None else BetaReference.of(x, *support, even=even)
