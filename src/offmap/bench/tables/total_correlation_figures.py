@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 
 from offmap.bench.figure import Figure
@@ -58,15 +59,17 @@ def draw_ends(shape: str, path: Path, profile: str) -> None:
     cells = {(cell.row, cell.column): cell for cell in run(STAIRCASE, profile, rows=rows)}
     drawing = Drawing(figsize=(12, 3.6), layout="constrained")
     panels = drawing.subplots(1, 3)
-    for axes, metric in zip(panels, ("bias", "variance", "mse"), strict=True):
+    labels = {"bias": "bias, nats", "variance": "variance, nats²", "mse": "mean squared error, nats²"}
+    for axes, (metric, label) in zip(panels, labels.items(), strict=True):
         for place, (row, colour) in enumerate(zip(rows, BARS, strict=True)):
             heights = [_mean([one.metrics[metric] for one in cells[row, level(total)].runs]) for total in LEVELS]
             offsets = np.array(LEVELS) + 0.3 * (place - 2)
             axes.bar(offsets, heights, width=0.28, color=colour, label=DRAWN[place])
         axes.axhline(0, color="black", linewidth=0.8)
-        axes.set(xlabel="true total correlation, nats", ylabel=metric, xticks=LEVELS)
-    panels[1].set_yscale("log")
-    panels[2].set_yscale("log")
+        axes.set(xlabel="true total correlation, nats", ylabel=label, xticks=LEVELS)
+    for axes in panels[1:]:
+        axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(NullFormatter())
     drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(DRAWN))
     with replacing(path) as fresh:
         drawing.savefig(fresh, dpi=130)
