@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, validate_data
 from torch import Tensor
 
+from offmap.threads import side_by_side
+
 Rows = NDArray[Any]
 Shape = tuple[int, ...]
 
@@ -96,17 +98,23 @@ def in_chunks(
         width: Numbers that ``function`` makes of a row on the way, if they are more than the row has.
     """
     size = chunk_size((max(prod(rows.shape[1:]), width),))
+    starts = range(0, len(rows), size)
+
+    @torch.inference_mode()
+    def made_of(start: int) -> list[Rows]:
+        chunk = rows[start : start + size]
+        full = np.zeros((size, *rows.shape[1:]), dtype=rows.dtype)
+        full[: len(chunk)] = chunk
+        return [out.cpu().numpy()[: len(chunk)] for out in function(to_tensor(full, device))]
+
+    # A chunk of images is much work in many steps, and one of features little.
+    found = side_by_side(made_of, starts) if rows.ndim == 4 and device == "cpu" else map(made_of, starts)
     joined: tuple[Rows, ...] = ()
-    with torch.inference_mode():
-        for start in range(0, len(rows), size):
-            chunk = rows[start : start + size]
-            full = np.zeros((size, *rows.shape[1:]), dtype=rows.dtype)
-            full[: len(chunk)] = chunk
-            parts = [out.cpu().numpy()[: len(chunk)] for out in function(to_tensor(full, device))]
-            # Small results kept between the large buffers of the chunks would leave the memory full of holes.
-            joined = joined or tuple(np.empty((len(rows), *part.shape[1:]), dtype=part.dtype) for part in parts)
-            for whole, part in zip(joined, parts, strict=True):
-                whole[start : start + len(chunk)] = part
+    for start, parts in zip(starts, found, strict=True):
+        # Small results kept between the large buffers of the chunks would leave the memory full of holes.
+        joined = joined or tuple(np.empty((len(rows), *part.shape[1:]), dtype=part.dtype) for part in parts)
+        for whole, part in zip(joined, parts, strict=True):
+            whole[start : start + len(part)] = part
     return joined
 
 

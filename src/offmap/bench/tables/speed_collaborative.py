@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sklearn.ensemble import IsolationForest
 
 from offmap.bench.table import Table
-from offmap.bench.timing import threads, timed
+from offmap.bench.timing import timed
 from offmap.collaborative import ClosedFormDetector, RatioDetector
+from offmap.threads import threads
 
 SOURCE = "No paper: the speed of this toolkit"
 FEATURES = 100

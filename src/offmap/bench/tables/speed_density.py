@@ -12,9 +12,9 @@ from offmap.arrays import chunk_size, to_tensor
 from offmap.bench.rivals import rival
 from offmap.bench.table import Table
 from offmap.bench.tables.speed import SOURCE, take_turns
-from offmap.bench.timing import threads
 from offmap.data import uniform_noise
 from offmap.density import VAEDetector
+from offmap.threads import threads
 
 
 @dataclass(frozen=True, kw_only=True)

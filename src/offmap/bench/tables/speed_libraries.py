@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from offmap.bench.rivals import rival
 from offmap.bench.table import Table
 from offmap.bench.tables.speed import SOURCE, take_turns
-from offmap.bench.timing import threads
 from offmap.density import VAEDetector
+from offmap.threads import threads
 
 FIT, SCORE = COLUMNS = ("fit", "score")
 LIBRARIES = ("Offmap", "PyOD", "pythae")
