@@ -85,7 +85,7 @@ VIEWS = Table(
     columns=COLUMNS,
     metrics=METRICS,
     measure=measure,
-    seeds={"cpu": range(1), "paper": range(10)},
+    seeds={"cpu": range(3), "paper": range(10)},
     profiles={"cpu": {"sentences": 384, "pairs": 200, "layers": 2, "batch_size": 32, "lr": 2e-4}, "paper": {}},
     printed={
         (name, column, metric): value
