@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
-from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 
 from offmap.bench.figure import Figure
@@ -65,11 +64,10 @@ def draw_ends(shape: str, path: Path, profile: str) -> None:
             heights = [_mean([one.metrics[metric] for one in cells[row, level(total)].runs]) for total in LEVELS]
             offsets = np.array(LEVELS) + 0.3 * (place - 2)
             axes.bar(offsets, heights, width=0.28, color=colour, label=DRAWN[place])
-        axes.axhline(0, color="black", linewidth=0.8)
         axes.set(xlabel="true total correlation, nats", ylabel=label, xticks=LEVELS)
+    panels[0].axhline(0, color="black", linewidth=0.8)
     for axes in panels[1:]:
-        axes.set_yscale("log")
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.set(yscale="log", ylim=(0.01, 100))
     drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(DRAWN))
     with replacing(path) as fresh:
         drawing.savefig(fresh, dpi=130)
