@@ -47,18 +47,18 @@ def draw_similarity(path: Path, profile: str) -> None:
     active = active_classes(3).astype(float)
     truth, vectors = active @ active.T, unseen_embeddings(profile)
     order = np.random.default_rng(0).permutation(vectors.shape[1])
-    panels = {"classes in common": truth}
+    panels = {"truth\nclasses in common": truth}
     above = np.triu_indices(len(truth), 1)
     for count in SEED_TASKS:
         found = cosines(vectors[:, order[:count]])
         rank = spearmanr(found[above], truth[above]).statistic
-        panels[f"{count} seed tasks, rank correlation {rank:.2f}"] = found
-    drawing = Drawing(figsize=(14, 3.9), layout="constrained")
+        panels[f"{count} seed tasks\nrank correlation {rank:.2f}"] = found
+    drawing = Drawing(figsize=(14, 3.4), layout="constrained")
     for axes, (title, values) in zip(drawing.subplots(1, 4), panels.items(), strict=True):
         shown = axes.imshow(values, cmap="viridis")
         axes.set_title(title, fontsize=10)
         axes.set(xlabel="task", ylabel="task")
-        drawing.colorbar(shown, ax=axes, shrink=0.75)
+        drawing.colorbar(shown, ax=axes, shrink=0.8, label="classes" if values is truth else "cosine")
     with replacing(path) as fresh:
         drawing.savefig(fresh, dpi=130)
 
