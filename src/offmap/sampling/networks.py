@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from offmap.nets import mlp
-from offmap.sampling.references import EDGE, Support
+from offmap.sampling.references import Support, place_in_box
 
 # Multiplies the noise that a residual generator bends, so that it can bend sharply from the start.
 _GAIN = 2.0
@@ -163,5 +163,5 @@ class Edges(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """One number a point, ``(..., n, 1)``."""
-        t = ((x - self.low) / self.width).clamp(EDGE, 1 - EDGE)
+        t = place_in_box(x, self.low, self.width)
         return self.slopes(torch.cat([t.log(), torch.log1p(-t)], dim=-1))

@@ -16,7 +16,7 @@ Bound = float | tuple[float, ...] | Tensor
 Support = tuple[Bound, Bound]
 
 # Keeps the logarithms of a Beta density finite where rounding has put a point on the edge of the box.
-EDGE = 1e-6
+_EDGE = 1e-6
 
 
 class Reference(Protocol):
@@ -30,6 +30,11 @@ class Reference(Protocol):
 
     def toward(self, other: Self, weight: float) -> Self:
         """The reference whose moments lie the share ``weight`` of the way to those of ``other``."""
+
+
+def place_in_box(x: Tensor, low: Tensor, width: Tensor) -> Tensor:
+    """Where points lie between the edges of a box, from 0 to 1 and never on either, so that logarithms are finite."""
+    return ((x - low) / width).clamp(_EDGE, 1 - _EDGE)
 
 
 def moments(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -134,13 +139,13 @@ class BetaReference:
         t = Beta(a, b, validate_args=False).sample()
         if self.even:
             t = torch.where(torch.rand_like(t) < self.even, torch.rand_like(t), t)
-        t = t.clamp(EDGE, 1 - EDGE)
+        t = t.clamp(_EDGE, 1 - _EDGE)
         return self.low + (self.high - self.low) * t
 
     def log_prob(self, x: Tensor) -> Tensor:
         """Log density of each point."""
         width = self.high - self.low
-        t = ((x - self.low) / width).clamp(EDGE, 1 - EDGE)
+        t = place_in_box(x, self.low, width)
         log_p = Beta(*self.shapes(), validate_args=False).log_prob(t)
         if self.even:
             flat = torch.full_like(log_p, math.log(self.even))

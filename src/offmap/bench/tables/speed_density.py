@@ -79,7 +79,8 @@ IMAGES = Table(
     profiles={"cpu": {}},
     formats={"ours": ",.0f", "limit": ",.0f", "PyOD": ",.0f"},
     notes="The limit is one pass of encoder and decoder over the same chunks, already in memory as floats, with "
-    "nothing made of it. PyOD's VAE is a perceptron at its defaults; it draws latent vectors while scoring, so that "
-    "its scores differ from call to call. All take turns in one process; medians over the turns.",
+    "nothing made of it, all threads on one chunk; ours has a chunk on each thread. PyOD's VAE is a perceptron at its "
+    "defaults; it draws latent vectors while scoring, so that its scores differ from call to call. All take turns in "
+    "one process; medians over the turns.",
 )
 TABLES = (IMAGES,)
