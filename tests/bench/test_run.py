@@ -49,7 +49,7 @@ def test_a_killed_run_resumes_with_the_missing_seeds(
     forests.stop = {4: KeyboardInterrupt()}
     with pytest.raises(KeyboardInterrupt):
         run(make_table(), results=tmp_path)
-    assert forests.calls == [("shift 1", 2, 0), ("shift 1", 2, 1), ("shift 1", 2, 2), ("shift 1", 8, 0)]
+    assert forests.calls == [("shift 1", 2, 0), ("shift 1", 8, 0), ("shift 1", 2, 1), ("shift 1", 8, 1)]
     resumed = run(make_table(), results=tmp_path)
     assert len(forests.calls) == len(set(forests.calls)) == 12
     assert run(make_table(), results=tmp_path) == resumed
@@ -86,7 +86,7 @@ def test_a_failing_run_is_named_and_the_others_go_on(
     make_table: Callable[..., Table], forests: Any, tmp_path: Path
 ) -> None:
     forests.stop = {4: RuntimeError("diverged")}
-    with pytest.raises(FailedRuns, match=r"1 of 12 runs .* row 'large', column 'shift 1', seed 1: .*diverged"):
+    with pytest.raises(FailedRuns, match=r"1 of 12 runs .* row 'small', column 'shift 1', seed 2: .*diverged"):
         run(make_table(), results=tmp_path)
     assert len(forests.calls) == 11
     run(make_table(), results=tmp_path)

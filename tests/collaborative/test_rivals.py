@@ -9,7 +9,7 @@ from sklearn.ensemble import IsolationForest
 from offmap.collaborative import ContrastiveDetector, DeepSVDDDetector, FlowDetector, ForestDetector, GaussianDetector
 from offmap.collaborative.contrastive import contrast
 from offmap.collaborative.gaussian import gaussian_log_density
-from offmap.collaborative.made import TaskFlow
+from offmap.collaborative.made import Made, TaskFlow
 from offmap.metrics import auroc
 from tests.collaborative.problems import ring
 
@@ -27,6 +27,19 @@ def test_the_density_of_a_flow_integrates_to_one_for_every_task(size: int, bends
         with torch.no_grad():
             total = flow(grid, task).exp().sum() * (side[1] - side[0]) ** 2
         assert abs(float(total) - 1) < 1e-2
+
+
+def test_a_task_scales_and_shifts_every_unit_of_a_masked_layer() -> None:
+    torch.manual_seed(0)
+    layer, X, bend = Made(3, (5,), backwards=False), torch.randn(4, 3), torch.randn(4, 2, 11)
+    first, _, second = layer.masked
+    hidden = (X @ (first.mask * first.weight).T + first.bias) * bend[:, 0, :5] + bend[:, 1, :5]
+    found = (hidden.relu() @ (second.mask * second.weight).T + second.bias) * bend[:, 0, 5:] + bend[:, 1, 5:]
+    # Scales stay above a thousandth: zuko bounds their logarithm smoothly.
+    shift, log_scale = found[:, ::2], found[:, 1::2] / (1 + found[:, 1::2].abs() / np.log(1000))
+    Z, change = layer(X, bend)
+    torch.testing.assert_close(Z, X * log_scale.exp() + shift)
+    torch.testing.assert_close(change, log_scale.sum(dim=1))
 
 
 def test_a_task_changes_the_density_in_both_ways() -> None:
@@ -112,12 +125,13 @@ def test_kept_exposures_are_own_ones_and_give_way_to_new_ones() -> None:
     [
         GaussianDetector(epochs=40, embedding="learned", seed_tasks=6, lr=3e-3),
         FlowDetector(epochs=30, embedding="learned", seed_tasks=6, condition="prior", layers=3, lr=3e-3),
+        FlowDetector(epochs=30, layers=2, hidden=(32,), lr=1e-2),
         FlowDetector(epochs=40, joint=False, layers=2, hidden=(16,), lr=1e-2),
         DeepSVDDDetector(epochs=30),
         ForestDetector(trees=30),
         ContrastiveDetector(epochs=10, hidden=(32,)),
     ],
-    ids=lambda detector: f"{type(detector).__name__}-{getattr(detector, 'joint', '')}",
+    ids=["gaussian", "flow by its prior", "flow bent", "flow apart", "svdd", "forest", "contrastive"],
 )
 def test_every_rival_tells_own_rows_from_others(detector: GaussianDetector) -> None:
     X, tasks = ring(6, 60)

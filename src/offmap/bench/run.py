@@ -203,7 +203,9 @@ def run(
     cells = empty_cells(table, profile, rows, columns)
     seeds = list(dict.fromkeys(table.seeds[profile] if seeds is None else seeds))
     cells = [_resume(cell, results, table.metrics, forget=seeds if force else ()) for cell in cells]
-    todo = [(place, seed) for place, cell in enumerate(cells) for seed in seeds if seed not in cell.seeds]
+    todo = [(place, seed) for seed in seeds for place, cell in enumerate(cells) if seed not in cell.seeds]
+    # The rows of one column and seed in turn, so that what they share is made once.
+    todo.sort(key=lambda run: table.columns.index(cells[run[0]].column))
     circumstances = _circumstances()
     failures: dict[str, Exception] = {}
     with bar(table.name, total=len(todo)) as shown:

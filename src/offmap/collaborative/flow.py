@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
+import torch
 from torch import Tensor, nn
 
 from offmap.collaborative.apart import SeparableDetector
@@ -24,8 +25,9 @@ class FlowDetector(SeparableDetector, ConditionalDensity):
     its own, all trained side by side.
 
     Args:
-        condition: "affine" scales and shifts what each layer says, through tanh; "prior" moves the mean of the Gaussian
-            that the flow starts from.
+        condition: "affine" scales and shifts what every unit of every layer says, by
+            $f \odot \tanh(e_{scale}) + \tanh(e_{bias})$; "prior" moves the mean of the Gaussian that the flow starts
+            from.
         layers: Masked autoregressive layers, in alternating order of the features.
         hidden: Hidden layers of each.
 
@@ -53,8 +55,20 @@ class FlowDetector(SeparableDetector, ConditionalDensity):
     def _flow(self, size: int) -> TaskFlow:
         return TaskFlow(prod(self.input_shape_), tuple(self.hidden), self.layers, size, self.condition == "affine")
 
+    def _joint_to_all(self, features: Tensor, embeddings: Tensor) -> Tensor:
+        # A task bends the layers once for all rows.
+        groups = [
+            self._familiarity(features.expand(len(part), -1, -1), part.unsqueeze(1))
+            for part in embeddings.split(_TASKS)
+        ]
+        return torch.cat(groups).T
+
     def _alone(self) -> nn.Module:
         return self._flow(0)
 
     def _loss_alone(self, networks: Callable[[Tensor], Tensor], own: Tensor, population: Tensor) -> Tensor:
         return -networks(own).mean(dim=1).sum() / own.shape[-1]
+
+
+# Tasks that all rows are asked about at once.
+_TASKS = 16

@@ -9,26 +9,35 @@ from zuko.transforms import MonotonicAffineTransform
 
 
 class Made(nn.Module):
-    """One masked autoregressive layer: shift and log scale of each feature follow the features before it."""
+    """One masked autoregressive layer: shift and log scale of each feature follow the features before it.
+
+    Attributes:
+        units: Units of its masked linear layers, all together.
+    """
 
     def __init__(self, width: int, hidden: tuple[int, ...], backwards: bool) -> None:
         super().__init__()
         order = torch.arange(width).flip(0) if backwards else torch.arange(width)
         self.masked = MaskedAutoregressiveTransform(width, order=order, hidden_features=hidden).hyper
+        self.units = sum(part.out_features for part in self.masked if isinstance(part, nn.Linear))
 
     def forward(self, X: Tensor, bend: Tensor | None) -> tuple[Tensor, Tensor]:
         r"""The row one layer closer to the base, and the log determinant on the way.
 
         Args:
             X: Rows.
-            bend: Scale and bias of shift and log scale for each row, four numbers: a task's
-                $f \odot \tanh(e_{scale}) + \tanh(e_{bias})$; None leaves them.
+            bend: Scale and bias of every unit (…, 2, units) for each row: a task makes of what a masked linear layer
+                says $f \odot scale + bias$; None leaves it.
         """
-        found = self.masked(X).unflatten(-1, (-1, 2))
-        if bend is not None:
-            scale, bias = bend.tanh().unflatten(-1, (2, 1, 2)).unbind(dim=-3)
-            found = found * scale + bias
-        Z, change = MonotonicAffineTransform(found[..., 0], found[..., 1]).call_and_ladj(X)
+        found, last = X, 0
+        for part in self.masked:
+            found = part(found)
+            if bend is not None and isinstance(part, nn.Linear):
+                first, last = last, last + part.out_features
+                scale, bias = bend[..., first:last].unbind(dim=-2)
+                found = found * scale + bias
+        shift, log_scale = found.unflatten(-1, (-1, 2)).unbind(dim=-1)
+        Z, change = MonotonicAffineTransform(shift, log_scale).call_and_ladj(X)
         return Z, change.sum(dim=-1)
 
 
@@ -45,23 +54,25 @@ class TaskFlow(nn.Module):
 
     def __init__(self, width: int, hidden: tuple[int, ...], layers: int, size: int, bends: bool) -> None:
         super().__init__()
-        self.layers = nn.ModuleList([Made(width, hidden, backwards=place % 2 == 1) for place in range(layers)])
-        self.condition = nn.Linear(size, 4 * layers if bends else width) if size else None
-        self.bends = bends
+        stack = [Made(width, hidden, backwards=place % 2 == 1) for place in range(layers)]
+        self.layers = nn.ModuleList(stack)
+        self.bends = (layers, 2, stack[0].units) if bends else None
+        self.condition = nn.Linear(size, math.prod(self.bends or (width,))) if size else None
         if self.condition is not None:
-            nn.init.normal_(self.condition.weight, std=0.05)
+            # Standard normal embeddings make what is standard normal, so that tasks differ from the start.
+            nn.init.normal_(self.condition.weight, std=size**-0.5)
             nn.init.zeros_(self.condition.bias)
-            if bends:
-                # Scales start near 1, and biases at 0: the unconditional flow.
-                self.condition.bias.data.view(layers, 2, 2)[:, 0] = 2.0
+            if self.bends is not None:
+                # Scales start around tanh(1), where they can still move, and biases around 0.
+                self.condition.bias.data.view(self.bends)[:, 0] = 1.0
 
     def forward(self, X: Tensor, embeddings: Tensor | None = None) -> Tensor:
         """The log density of each row for the task beside it."""
         told = self.condition(embeddings) if self.condition is not None else None
-        bends = told.unflatten(-1, (len(self.layers), 4)) if told is not None and self.bends else None
+        bends = told.tanh().unflatten(-1, self.bends) if told is not None and self.bends is not None else None
         total = torch.zeros_like(X[..., 0])
         for place, layer in enumerate(self.layers):
-            X, change = layer(X, None if bends is None else bends[..., place, :])
+            X, change = layer(X, None if bends is None else bends[..., place, :, :])
             total = total + change
-        away = X - told if told is not None and not self.bends else X
+        away = X - told if told is not None and bends is None else X
         return total - 0.5 * (away.square() + math.log(2 * math.pi)).sum(dim=-1)

@@ -55,6 +55,18 @@ class Contender:
         return self.detector.set_params(random_state=seed, **own)
 
 
+@dataclass(frozen=True)
+class OfFeatures(Contender):
+    """A detector that sees features of images; its passes cost little, so that every profile has as many."""
+
+    encoded: bool = True
+    passes: int = 20
+
+    def ready(self, seed: int) -> Any:
+        """The detector with its own number of passes; those that learn together stop when it does not help."""
+        return super().ready(seed).set_params(epochs=self.passes, patience=5)
+
+
 def measure(contender: Contender, title: str, seed: int) -> dict[str, float]:
     """Fits a detector to all tasks of a column and judges the test images."""
     data, active = (features() if contender.encoded else images("cifar10")), active_classes(int(title.split()[2]))
@@ -64,15 +76,15 @@ def measure(contender: Contender, title: str, seed: int) -> dict[str, float]:
 
 RANDOM: dict[str, Any] = {"calibration": 0.0, "embedding": "random", "embedding_size": 10}
 ROWS = {
-    "Gaussian of features, apart": Contender(GaussianDetector(calibration=0.0, joint=False), encoded=True),
-    "flow of features, apart": Contender(FlowDetector(calibration=0.0, joint=False), encoded=True),
-    "ratio of features, apart": Contender(RatioDetector(calibration=0.0, joint=False), encoded=True),
+    "Gaussian of features, apart": OfFeatures(GaussianDetector(calibration=0.0, joint=False)),
+    "flow of features, apart": OfFeatures(FlowDetector(calibration=0.0, joint=False)),
+    "ratio of features, apart": OfFeatures(RatioDetector(calibration=0.0, joint=False)),
     "Deep SVDD, apart": Contender(DeepSVDDDetector(**PAPER)),
     "CSI, small": Contender(ContrastiveDetector(**PAPER)),
     "ratio, apart": Contender(RatioDetector(joint=False, **PAPER)),
-    "Gaussian of features, together": Contender(GaussianDetector(**RANDOM), encoded=True),
-    "flow of features, together": Contender(FlowDetector(**RANDOM), encoded=True),
-    "ratio of features, together": Contender(RatioDetector(decay=0.0, pace=1.0, **RANDOM), encoded=True),
+    "Gaussian of features, together": OfFeatures(GaussianDetector(**RANDOM)),
+    "flow of features, together": OfFeatures(FlowDetector(lr=3e-3, **RANDOM)),
+    "ratio of features, together": OfFeatures(RatioDetector(decay=0.0, pace=1.0, **RANDOM)),
     "ratio, together": Contender(RatioDetector(pace=1.0, **CONCAT | RANDOM)),
     "two towers, together": Contender(RatioDetector(head="two_tower", **PAPER | RANDOM)),
 }
@@ -108,7 +120,9 @@ TABLES = (
         notes=NOTES
         + SMALLER
         + " `of features`: 128 features of each image, by convolutions that learnt by contrast (two "
-        "views of an image, and of the image turned upside down) from the training images, in eight passes; the "
+        "views of an image, and of the image turned upside down) from the training images, in eight passes. Detectors "
+        "of features take twenty passes; those that learn together fewer if the loss on a tenth of the exposures does "
+        "not fall any more. The step size of the flow, 3e-3 together, and its passes were chosen on MNIST. The "
         "paper's come from a ResNet-18, and a linear classifier of them is right about 90.2 % of the labels. CSI "
         "shares one small encoder among all tasks. For learning together the paper's table 2 has the numbers that its "
         "table 3 has for random embeddings and one more active class.",

@@ -150,7 +150,7 @@ def table(name: str, number: str, caption: str, rows: dict[str, Setting], cpu: P
         rows=rows,
         metrics=METRICS,
         measure=measure,
-        seeds={"cpu": range(1), "paper": range(5)},
+        seeds={"cpu": range(3), "paper": range(5)},
         profiles={"cpu": cpu, "paper": {"optimizer": "rmsprop"} if grey else {}},
         higher_is_better={"auroc_bpd": True, "auroc_kl": True},
         **more,
