@@ -2,13 +2,14 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
 
 from offmap.density.objectives import Objective
-from offmap.density.vae import VAE
+from offmap.density.vae import VAE, Posterior
 from offmap.train import local_seed
 
 
@@ -80,6 +81,20 @@ def test_forward_kl_is_the_weighted_sum_by_hand() -> None:
         totals["inference"] -= sum(w * i for w, i in zip(weights, inference, strict=True)) / 2
     for name, total in totals.items():
         assert terms[name].item() == pytest.approx(total, rel=1e-4)
+
+
+def test_a_draw_of_a_narrow_posterior_keeps_its_distance_from_the_mean() -> None:
+    noise = torch.randn(5, 1, 2, dtype=torch.float64)
+    for dtype, log_var in ((torch.float64, -1.0), (torch.float32, -60.0)):
+        mean = torch.full((1, 2), 30.0, dtype=dtype, requires_grad=True)
+        spread = torch.full((1, 2), log_var, dtype=dtype, requires_grad=True)
+        found = Posterior(mean, spread).log_prob_of_draw(noise.to(dtype))
+        q = torch.distributions.Normal(0.0, np.exp(log_var / 2))
+        torch.testing.assert_close(found.double(), q.log_prob(noise * np.exp(log_var / 2)).sum(-1))
+        moved = torch.autograd.grad(found.sum(), (mean, spread))
+        slopes = (noise / np.exp(log_var / 2)).sum(0), 0.5 * (noise.square() - 1).sum(0)
+        for gradient, slope in zip(moved, slopes, strict=True):
+            torch.testing.assert_close(gradient.double(), slope, rtol=1e-4, atol=1e-5)
 
 
 def test_forward_kl_gives_each_network_its_own_term() -> None:

@@ -71,8 +71,8 @@ class Objective:
         if self.kind == "elbo":
             latents = posterior.at(torch.randn_like(posterior.mean))
             return {"reconstruction": network.reconstruction(X, latents).mean(), "kl": posterior.kl().mean()}
-        with torch.no_grad():
-            latents = posterior.at(torch.randn(self.samples, *posterior.mean.shape, device=X.device))
-        joint, inference = network.log_joint(X, latents), posterior.log_prob(latents)
+        noise = torch.randn(self.samples, *posterior.mean.shape, device=X.device)
+        joint = network.log_joint(X, posterior.at(noise).detach())
+        inference = posterior.log_prob_of_draw(noise)
         weights = (joint - inference).detach().softmax(0)
         return {"joint": -(weights * joint).sum(0).mean(), "inference": -(weights * inference).sum(0).mean()}

@@ -29,7 +29,18 @@ class Posterior(NamedTuple):
 
     def log_prob(self, latents: Tensor) -> Tensor:
         r"""$\log q(z \mid x)$ of latent vectors ``(..., n, latent)``, in nats."""
-        squares = (latents - self.mean).square() * (-self.log_var).exp()
+        return self._log_density(latents - self.mean)
+
+    def log_prob_of_draw(self, noise: Tensor) -> Tensor:
+        r"""$\log q(z \mid x)$ of $z = \mu + e^{\ell / 2} \varepsilon$ as a constant: its gradient moves $q$, not $z$.
+
+        How far $z$ is from the mean is taken from the noise. The difference of the two vectors is rounded to 0 where
+        $q$ is narrow, and fitting $q$ would then narrow it without end.
+        """
+        return self._log_density((0.5 * self.log_var).exp().detach() * noise + (self.mean.detach() - self.mean))
+
+    def _log_density(self, away: Tensor) -> Tensor:
+        squares = away.square() * (-self.log_var).exp()
         return -0.5 * (squares + self.log_var + math.log(2 * math.pi)).sum(-1)
 
 
