@@ -57,19 +57,23 @@ def holds_text(X: Any) -> bool:
     return flat and len(X) > 0 and isinstance(next(iter(X)), str)
 
 
-def as_images(rows: Rows, image_shape: Sequence[int] | None) -> Rows:
+def as_images(rows: Rows, image_shape: Sequence[int] | None, argument: str = "X") -> Rows:
     """Gives images the shape ``(n, h, w, c)`` and refuses values that are not intensities."""
     if image_shape is not None and rows.ndim == 2:
         if prod(image_shape) != rows.shape[1]:
-            raise ValueError(f"image_shape {tuple(image_shape)} does not hold the {rows.shape[1]} columns of X")
+            raise ValueError(
+                f"image_shape {tuple(image_shape)} does not hold the {rows.shape[1]} columns of {argument}"
+            )
         rows = rows.reshape(len(rows), *image_shape)
     if rows.ndim not in (3, 4):
-        raise ValueError(f"X must be (n, d) features or (n, h, w) or (n, h, w, c) images; got shape {rows.shape}")
+        raise ValueError(
+            f"{argument} must be (n, d) features or (n, h, w) or (n, h, w, c) images; got shape {rows.shape}"
+        )
     if rows.size == 0:
-        raise ValueError(f"X holds images without pixels; got shape {rows.shape}")
+        raise ValueError(f"{argument} holds images without pixels; got shape {rows.shape}")
     if rows.dtype != np.uint8 and (rows.min() < 0 or rows.max() > 1):
         values = f"{rows.dtype} from {rows.min():g} to {rows.max():g}"
-        raise ValueError(f"X holds images; expected uint8 or floats in [0, 1], got {values}")
+        raise ValueError(f"{argument} holds images; expected uint8 or floats in [0, 1], got {values}")
     return rows if rows.ndim == 4 else rows[..., None]
 
 

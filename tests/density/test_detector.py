@@ -225,12 +225,35 @@ def test_the_ratio_and_the_criterion_are_what_they_say() -> None:
     X = torch.from_numpy(IMAGES.astype(np.float32)).permute(0, 3, 1, 2)
     with torch.no_grad():
         networks = (detector.network_, *detector.ensemble_, detector.background_)
-        *nats, background = (sum(network.bound(X, network.draw)).numpy() for network in networks)
+        members = (detector.network_, *detector.ensemble_)
+        weights = [network.log_weights(X, detector._models().draws()).double().exp() for network in members]
+        first, background = (sum(network.bound(X, network.draw)).numpy() for network in (networks[0], networks[-1]))
+    nats = [-weight.mean(0).log().numpy() for weight in weights]
     expected = np.mean(nats, axis=0) + np.var(nats, axis=0, ddof=1)
     np.testing.assert_allclose(detector.novelty(IMAGES), expected, rtol=1e-3)
-    ratio = (nats[0] - background) / IMAGES[0].size / math.log(2)
+    ratio = (first - background) / IMAGES[0].size / math.log(2)
     np.testing.assert_allclose(detector.novelty_by("likelihood_ratio", IMAGES), ratio, rtol=1e-3, atol=1e-4)
     assert {"network 3 kl", "background kl"} <= detector.history_.keys()
+
+
+def test_an_ensemble_of_one_is_refused_before_it_is_trained() -> None:
+    with pytest.raises(ValueError, match="ensemble must be at least 2 for score 'waic'; got 1"):
+        VAEDetector(**SMALL, score="waic", ensemble=1).fit(IMAGES)
+
+
+def test_copies_of_one_image_among_normal_ones_leave_the_default_score_finite() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 256, size=(220, 16, 16), dtype=np.uint8)
+    X[::11] = 0
+    detector = VAEDetector(epochs=1, random_state=0).fit(X)
+    assert np.isfinite(detector.novelty(X)).all()
+    assert np.isfinite(detector.threshold_)
+    assert (detector.predict(np.full((3, 16, 16), 255, dtype=np.uint8)) == -1).all()
+
+
+def test_negatives_that_are_no_images_are_named() -> None:
+    with pytest.raises(ValueError, match="negatives holds images; expected uint8"):
+        VAEDetector(**SMALL, negatives=255 * IMAGES.astype(np.float64)).fit(IMAGES)
 
 
 def test_complexity_is_the_length_of_a_png_file_in_bits() -> None:

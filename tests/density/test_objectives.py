@@ -130,6 +130,15 @@ def test_forward_kl_leads_the_encoder_to_the_exact_posterior() -> None:
     assert encoder.bias[1].exp().item() == pytest.approx(0.2, abs=0.06)
 
 
+def test_both_players_see_real_rows_alike_under_batch_normalisation() -> None:
+    vae, X = network(network="dcgan").train(), torch.rand(8, 3, 16, 16)
+    with local_seed(3):
+        encoder = Objective().encoder_terms(vae, X)
+    with local_seed(3):
+        decoder = Objective().decoder_terms(vae, X)
+    assert_close(decoder["kl"], encoder["kl"].detach())
+
+
 @pytest.mark.parametrize("changes", [{}, {"network": "dcgan", "spectral": True}])
 @pytest.mark.parametrize("kind", ["elbo", "forward_kl"])
 def test_adversarial_gradients_reach_the_player_they_should_and_no_other(kind: Any, changes: dict[str, Any]) -> None:

@@ -57,9 +57,15 @@ def test_rows_are_watched_only_with_patience() -> None:
     assert "validation" not in replace(regimen, patience=1).train(network(), rows(50), watched=rows(0))
 
 
+def test_all_networks_stop_by_the_rows_that_are_watched() -> None:
+    models = Models(network(), background=network(), ensemble=[network()])
+    history = replace(REGIMEN, epochs=2, patience=1).train_others(models, rows(50), None, rows(20))
+    assert {"network 2 validation", "background validation"} <= history.keys()
+
+
 def test_generated_negatives_make_two_players_but_not_of_the_background() -> None:
     models = Models(network(), background=network(), ensemble=[network()])
-    history = replace(REGIMEN, epochs=1, generated=True).train_others(models, rows(50), None)
+    history = replace(REGIMEN, epochs=1, generated=True).train_others(models, rows(50), None, rows(0))
     of = {
         name: {term.removeprefix(name) for term in history if term.startswith(name)}
         for name in ("network 2 ", "background ")

@@ -132,9 +132,10 @@ def test_divergence_from_the_prior_of_negatives_is_that_of_torch(posterior: Post
 @settings(deadline=None)
 @given(pairs(5))
 def test_density_of_latent_vectors_is_that_of_torch(posterior: Posterior) -> None:
-    latents = torch.linspace(-3, 3, 2 * posterior.mean.numel(), dtype=torch.float64).reshape(2, *posterior.mean.shape)
+    noise = torch.linspace(-3, 3, 2 * posterior.mean.numel(), dtype=torch.float64).reshape(2, *posterior.mean.shape)
+    latents = posterior.at(noise)
     expected = Normal(posterior.mean, (posterior.log_var / 2).exp()).log_prob(latents).sum(-1)
-    assert_close(posterior.log_prob(latents), expected)
+    assert_close(posterior.log_prob_of_draw(noise), expected)
 
 
 def draws(count: int, latent: int) -> Tensor:

@@ -65,7 +65,8 @@ class VAEDetector(Detector):
         optimizer: "adam" or "rmsprop".
         patience: Epochs without a better bound on the validation rows after which training stops.
         validation: Share of the training rows that is kept aside for ``patience`` to look at and for scores that
-            compare with normal rows; they are not those of ``calibration``.
+            compare with normal rows; they are not those of ``calibration``. If they are fewer than 1,000, training
+            rows join them for those scores.
         ensemble: Networks of the score "waic", the first included.
         mutation: Share of the values drawn at random in the rows that train the background model of
             "likelihood_ratio".
@@ -140,7 +141,7 @@ class VAEDetector(Detector):
         training, held_out, negatives = map(self.network_.prepare, (training, held_out, negatives))
         source = source_of(self.negatives, negatives, training, sigma=self.negative_noise)
         self.history_ = regimen.train(self.network_, training, source, watched=held_out, checkpoint=checkpoint)
-        self.history_ |= regimen.train_others(self._models(), training, source)
+        self.history_ |= regimen.train_others(self._models(), training, source, held_out)
         self.normal_ = survey(self._asked(), self._models(), held_out, training)
         self._jury = Jury.shown(self.normal_)
 
@@ -169,6 +170,8 @@ class VAEDetector(Detector):
     def _build(self) -> None:
         for name in self._asked():
             self._require_images(name)
+        if "ensemble" in self._parts() and self.ensemble < 2:
+            raise ValueError(f"ensemble must be at least 2 for score 'waic'; got {self.ensemble}")
         self.network_ = self._new_network()
         self.background_ = self._new_network() if "background" in self._parts() else None
         others = self.ensemble - 1 if "ensemble" in self._parts() else 0

@@ -31,7 +31,8 @@ class Jury:
         self._require_ready(name, models)
         score = SCORES[name]
         judge = self.judges.get(name) or score.judge(np.empty((0, 1)))
-        return judge(score.statistics(models, X))
+        # Judges hold what they know of normal rows in plain memory.
+        return judge(score.statistics(models, X).cpu())
 
     def _require_ready(self, name: str, models: Models) -> None:
         there = {"held_out": name in self.judges, "training": name in self.judges}

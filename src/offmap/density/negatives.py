@@ -36,7 +36,7 @@ def auxiliary_rows(negatives: NDArray[Any] | str | None, row_shape: tuple[int, .
     # A copy: the arrays of named data sets are shared and read-only.
     rows = check_array(rows, allow_nd=True, dtype="numeric", copy=True, input_name="negatives")
     if len(row_shape) == 3:
-        rows = as_images(rows, row_shape)
+        rows = as_images(rows, row_shape, "negatives")
     if rows.shape[1:] != tuple(row_shape):
         raise ValueError(f"negatives must be rows of the shape {tuple(row_shape)} of X; got {rows.shape[1:]}")
     return to_tensor(rows, device)

@@ -46,10 +46,7 @@ class Objective:
         X = network.noise.observed(X)
         if negatives is None:
             return self._positive(network, X, network.encode(X))
-        # In one batch: batch normalisation then sees both while training, as its averages do when it scores.
-        both = network.encode(torch.cat([X, network.noise.observed(negatives)]))
-        positive = Posterior(both.mean[: len(X)], both.log_var[: len(X)])
-        negative = Posterior(both.mean[len(X) :], both.log_var[len(X) :])
+        positive, negative = self._halves(network, X, network.noise.observed(negatives))
         return self._positive(network, X, positive) | {"negatives": self.weight * negative.kl(self.shift).mean()}
 
     def encoder_terms(self, network: VAE, X: Tensor) -> Terms:
@@ -60,12 +57,18 @@ class Objective:
 
     def decoder_terms(self, network: VAE, X: Tensor) -> Terms:
         r"""The decoder's part: to explain normal rows, and to generate rows that the encoder maps into the prior."""
-        with torch.no_grad():
-            X = network.noise.observed(X)
-            posterior = network.encode(X)
+        X = network.noise.observed(X)
         with frozen(network.encoder):
-            fooling = network.posterior(network.generate(len(X))).kl().mean()
-        return self._positive(network, X, posterior) | {"generated": self.weight * fooling}
+            real, generated = self._halves(network, X, network.noise.observed(network.generate(len(X))))
+        # Real rows are there to be explained, not to move what is generated in their batch.
+        real = Posterior(real.mean.detach(), real.log_var.detach())
+        return self._positive(network, X, real) | {"generated": self.weight * generated.kl().mean()}
+
+    def _halves(self, network: VAE, X: Tensor, others: Tensor) -> tuple[Posterior, Posterior]:
+        """Encodes two kinds of rows in one batch: batch normalisation then sees both, as its averages do in scoring."""
+        both = network.encode(torch.cat([X, others]))
+        rest = len(X)
+        return Posterior(both.mean[:rest], both.log_var[:rest]), Posterior(both.mean[rest:], both.log_var[rest:])
 
     def _positive(self, network: VAE, X: Tensor, posterior: Posterior) -> Terms:
         if self.kind == "elbo":

@@ -80,13 +80,15 @@ class Regimen:
             label="VAE",
         )
 
-    def train_others(self, models: Models, training: Tensor, source: Source | None) -> History:
+    def train_others(self, models: Models, training: Tensor, source: Source | None, watched: Tensor) -> History:
         """Trains the networks that only some scores ask for; each term of the history is named after its network."""
         others = {f"network {place}": network for place, network in enumerate(models.ensemble, start=2)}
-        histories = {name: self.train(network, training, source) for name, network in others.items()}
+        histories = {name: self.train(network, training, source, watched=watched) for name, network in others.items()}
         if models.background is not None:
             mutate = Mutation(Uniform.like(training), self.mutation)
-            histories["background"] = self.train(models.background, training, mutate=mutate)
+            histories["background"] = self.train(
+                models.background, training, mutate=mutate, watched=mutate(watched) if len(watched) else watched
+            )
         return {f"{name} {term}": values for name, history in histories.items() for term, values in history.items()}
 
     def _step(self, network: VAE, source: Source | None, mutate: Source | None) -> Made:

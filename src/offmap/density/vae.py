@@ -27,19 +27,13 @@ class Posterior(NamedTuple):
         # Near the prior all digits of exp would go in the subtraction of 1, and the rest could be below 0.
         return 0.5 * ((self.mean - shift).square() + (self.log_var.expm1() - self.log_var)).sum(1)
 
-    def log_prob(self, latents: Tensor) -> Tensor:
-        r"""$\log q(z \mid x)$ of latent vectors ``(..., n, latent)``, in nats."""
-        return self._log_density(latents - self.mean)
-
     def log_prob_of_draw(self, noise: Tensor) -> Tensor:
         r"""$\log q(z \mid x)$ of $z = \mu + e^{\ell / 2} \varepsilon$ as a constant: its gradient moves $q$, not $z$.
 
         How far $z$ is from the mean is taken from the noise. The difference of the two vectors is rounded to 0 where
         $q$ is narrow, and fitting $q$ would then narrow it without end.
         """
-        return self._log_density((0.5 * self.log_var).exp().detach() * noise + (self.mean.detach() - self.mean))
-
-    def _log_density(self, away: Tensor) -> Tensor:
+        away = (0.5 * self.log_var).exp().detach() * noise + (self.mean.detach() - self.mean)
         squares = away.square() * (-self.log_var).exp()
         return -0.5 * (squares + self.log_var + math.log(2 * math.pi)).sum(-1)
 
@@ -122,8 +116,7 @@ class VAE(nn.Module):
         r"""Importance weights $\log p(x, z_k) - \log q(z_k \mid x)$ at ``(k, n or 1, latent)`` noise: ``(k, n)``."""
         X = self.noise.observed(X)
         posterior = self.encode(X)
-        latents = posterior.at(noise)
-        return self.log_joint(X, latents) - posterior.log_prob(latents)
+        return self.log_joint(X, posterior.at(noise)) - posterior.log_prob_of_draw(noise)
 
     def reconstruct(self, X: Tensor) -> tuple[Tensor, Posterior]:
         """The expected row at the posterior's mean, and the posterior, of each prepared row."""

@@ -22,8 +22,8 @@ class DCGANEncoder(nn.Module):
         shape: Channels, height and width of an image.
         outputs: Width of the result.
         capacity: Multiplies the channels of every layer.
-        spectral: Holds the spectral norm of every layer at 1 in place of normalising batches, as for adversarial
-            training.
+        spectral: Holds the spectral norm of every convolution at 1 in place of normalising batches, as for
+            adversarial training.
     """
 
     def __init__(self, shape: tuple[int, int, int], outputs: int, capacity: int = 1, *, spectral: bool = False) -> None:

@@ -141,7 +141,7 @@ def colour_notes(images: str, epochs: int) -> str:
 
 
 def table(name: str, number: str, caption: str, rows: dict[str, Setting], cpu: Profile, **more: Any) -> Table:
-    """A table of the paper: one seed on a small machine, five in the paper."""
+    """A table of the paper: three seeds on a small machine, five in the paper."""
     grey = more["columns"][0] == GREY
     return Table(
         name=name,

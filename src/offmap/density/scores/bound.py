@@ -20,6 +20,11 @@ def negative_elbo(network: VAE, X: Tensor) -> Tensor:
     return reconstruction + kl
 
 
+def negative_importance_bound(network: VAE, X: Tensor, draws: Tensor) -> Tensor:
+    """Minus the importance-weighted bound of each prepared row, in nats, at the latent noise ``draws``."""
+    return math.log(len(draws)) - torch.logsumexp(network.log_weights(X, draws), dim=0)
+
+
 class BitsPerDimension(Score):
     r"""$-\mathrm{ELBO}(x) / (d \ln 2)$: how many bits a dimension the model would need to code the row.
 
@@ -63,5 +68,4 @@ class ImportanceBound(Score):
 
     def statistics(self, models: Models, X: Tensor) -> Tensor:
         """The bits."""
-        log_weights = models.network.log_weights(X, models.draws())
-        return bits(math.log(models.samples) - torch.logsumexp(log_weights, dim=0), X)[:, None]
+        return bits(negative_importance_bound(models.network, X, models.draws()), X)[:, None]

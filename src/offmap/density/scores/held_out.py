@@ -118,9 +118,11 @@ class LocalRatio:
 def _nearest(distances: Tensor, available: int) -> tuple[Tensor, Tensor]:
     """The mean distance to the nearest rows, and which they are."""
     found = distances.topk(max(1, min(_NEIGHBOURS, available)), dim=1, largest=False)
-    return found.values.mean(1), found.indices
+    # Copies of one image have no distance, and a single row has no neighbour.
+    return found.values.mean(1).clamp(_CLOSEST, _FARTHEST), found.indices
 
 
 _SMALLEST_SPREAD = 1e-6
 _SMALLEST_VARIANCE = 1e-3
 _NEIGHBOURS = 10
+_CLOSEST, _FARTHEST = 1e-3, 1e6

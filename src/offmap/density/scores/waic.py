@@ -5,15 +5,17 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from offmap.density.scores.bound import negative_elbo
+from offmap.density.scores.bound import negative_importance_bound
 from offmap.density.scores.score import Models, Part, Score
 
 
 class WAIC(Score):
     r"""$\mathrm{Var}_\theta \log p_\theta(x) - \mathbb{E}_\theta \log p_\theta(x)$ over an ensemble, in nats.
 
-    Models trained from different starts agree on normal rows and disagree on others. Cost: as many passes and trainings
-    as there are members. Fails: members share their blind spots, so where all are wrong alike it is wrong too.
+    Models trained from different starts agree on normal rows and disagree on others. Likelihoods are
+    importance-weighted: at a single draw the variance would be that of the draw. Cost: a training and ``samples``
+    passes of the decoder for each member. Fails: members share their blind spots, so where all are wrong alike it is
+    wrong too.
 
     Reference: Choi, Jang and Alemi, WAIC, but Why? Generative Ensembles for Robust Anomaly Detection, arXiv:1810.01392.
     """
@@ -22,5 +24,6 @@ class WAIC(Score):
 
     def statistics(self, models: Models, X: Tensor) -> Tensor:
         """The criterion with its sign turned."""
-        nats = torch.stack([negative_elbo(network, X) for network in (models.network, *models.ensemble)])
+        members, draws = (models.network, *models.ensemble), models.draws()
+        nats = torch.stack([negative_importance_bound(network, X, draws) for network in members])
         return (nats.mean(0) + nats.var(0))[:, None]
