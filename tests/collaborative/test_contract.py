@@ -10,6 +10,8 @@ import torch
 
 import offmap
 from offmap.calibration import CalibrationWarning
+from offmap.collaborative import ClosedFormDetector, FlowDetector, RatioDetector
+from offmap.collaborative.ids import check_ids
 from tests.collaborative.problems import kinds, ring
 
 KINDS = kinds()
@@ -159,6 +161,46 @@ def test_false_alarms_are_kept_over_all_tasks_and_spread_over_them() -> None:
     novelty, broad = detector.novelty(X[~train], tasks[~train]), tasks[~train] >= 10
     plain = novelty > np.quantile(novelty, 0.95)
     assert alarm[broad].mean() - alarm[~broad].mean() < 0.6 * (plain[broad].mean() - plain[~broad].mean())
+
+
+def test_values_that_no_float32_holds_are_not_learnt() -> None:
+    X, tasks = ring(3, 10)
+    detector = ClosedFormDetector(features="fourier", calibration=0.0, random_state=0).fit(X, tasks)
+    with pytest.raises(ValueError, match="X holds values beyond the range of float32"):
+        detector.partial_fit([[1e39, 0.0]], [0])
+    with pytest.raises(ValueError, match="X holds values beyond the range of float32"):
+        detector.add_task(7, [[1e39, 0.0]])
+    assert np.isposinf(detector.novelty([[1e39, 0.0]], [0])).all()
+    assert np.isfinite(detector.novelty(X, tasks)).all()
+
+
+def test_rows_that_are_all_alike_have_finite_scores() -> None:
+    detector = ClosedFormDetector(features="pca", calibration=0.0, random_state=0).fit(np.ones((8, 3)), [0, 1] * 4)
+    assert np.isfinite(detector.novelty(np.ones((2, 3)), [0, 1])).all()
+
+
+def test_ids_that_no_int64_holds_are_refused() -> None:
+    with pytest.raises(
+        ValueError, match="tasks must be integers of at most 9223372036854775807; got 9223372036854775809"
+    ):
+        check_ids(np.array([2**63 + 1, 5], dtype=np.uint64))
+    assert check_ids(np.array([5], dtype=np.uint64)).dtype == np.int64
+
+
+def test_networks_of_single_tasks_score_without_dropout_and_have_no_angle() -> None:
+    X, tasks = ring(3, 20)
+    detector = RatioDetector(joint=False, dropout=0.5, epochs=2, calibration=0.0, random_state=0).fit(X, tasks)
+    np.testing.assert_array_equal(detector.novelty(X, tasks), detector.novelty(X, tasks))
+    with pytest.raises(ValueError, match="similar_tasks needs embeddings"):
+        detector.similar_tasks(0)
+
+
+def test_networks_that_cannot_be_are_named() -> None:
+    X, tasks = ring(3, 10)
+    with pytest.raises(ValueError, match="hidden must hold at least one layer for head='concat'"):
+        RatioDetector(hidden=()).fit(X, tasks)
+    with pytest.raises(ValueError, match="X must have at least 2 features for an autoregressive flow; got 1"):
+        FlowDetector().fit(X[:, :1], tasks)
 
 
 def test_without_calibration_there_are_scores_but_no_p_values() -> None:

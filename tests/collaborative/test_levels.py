@@ -36,7 +36,15 @@ def test_a_task_of_many_exposures_has_its_own_level_and_one_of_none_that_of_all(
     np.testing.assert_allclose(found.numpy(), [(5 - 1) / 2, (5 - 3) / 2], rtol=1e-5)
 
 
-def test_a_task_of_as_many_exposures_as_the_prior_lies_half_way() -> None:
-    counts = torch.tensor([PRIOR_EXPOSURES])
-    found = levelled(torch.zeros(1, dtype=torch.float64), torch.tensor([[2.0, 1.0]]), counts, torch.tensor([4.0, 16.0]))
-    np.testing.assert_allclose(found.numpy(), [-3 / 2], rtol=1e-6)
+def test_a_task_of_as_many_exposures_as_the_prior_lies_half_way_and_its_spread_with_one_more() -> None:
+    counts = PRIOR_EXPOSURES + torch.tensor([0.0, 1.0])
+    levels, common = torch.tensor([[2.0, 1.0], [4.0, 1.0]]), torch.tensor([4.0, 16.0])
+    found = levelled(torch.zeros(2, dtype=torch.float64), levels, counts, common)
+    np.testing.assert_allclose(found.numpy(), [-3 / 16 ** (5 / 19), -4 / 2], rtol=1e-6)
+
+
+def test_single_exposures_tell_nothing_of_the_common_spread() -> None:
+    common = pooled(torch.tensor([[1.0, 0.0], [4.0, 9.0]]), torch.tensor([1.0, 2.0]))
+    torch.testing.assert_close(common, torch.tensor([3.0, 9.0]))
+    alone = pooled(torch.tensor([[1.0, 0.0], [3.0, 0.0]]), torch.tensor([1.0, 1.0]))
+    torch.testing.assert_close(alone, torch.tensor([2.0, 1e-6]))

@@ -120,6 +120,13 @@ def test_kept_exposures_are_own_ones_and_give_way_to_new_ones() -> None:
     assert (np.abs(detector.task_embeddings_[2].reshape(4, 6) - before).max(axis=1) > 1e-6).all()
 
 
+def test_a_forest_of_one_exposure_is_scikit_learns() -> None:
+    X, tasks = ring(2, 1)
+    detector = ForestDetector(trees=5, calibration=0.0, random_state=0).fit(X, tasks)
+    expected = IsolationForest(n_estimators=5, max_samples=1).fit(X[:1]).score_samples(X)
+    np.testing.assert_allclose(detector.familiarity(X)[:, 0], expected)
+
+
 @pytest.mark.parametrize(
     "detector",
     [

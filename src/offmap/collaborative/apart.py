@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from offmap.collaborative.base import Similar
 from offmap.collaborative.embedded import EmbeddedDetector
 from offmap.collaborative.exposures import Exposures
 from offmap.collaborative.networked import NetworkDetector
@@ -59,6 +60,12 @@ class ApartDetector(NetworkDetector):
     def _first_weights(self, features: Tensor, shown: Exposures) -> Tensor:
         """Weights that the networks of new tasks start from."""
         return flat_weights([self._alone() for _ in range(len(shown.counts))])
+
+    def similar_tasks(self, task: int | str, k: int = 10) -> Similar:
+        """As of other detectors; a ``ValueError`` where tasks have networks of their own, which no angle compares."""
+        if hasattr(self, "template_"):
+            raise ValueError("similar_tasks needs embeddings; here every task has a network of its own")
+        return super().similar_tasks(task, k)
 
     def _refuse_stream(self) -> None:
         raise ValueError(

@@ -92,8 +92,10 @@ class CollaborativeDetector(TaskModel):
         r"""The conformal p-value of each row under "this is an exposure like those of its task"; small is novel.
 
         An exposure like those that were fitted gets a p-value of at most $\alpha$ with a probability of at most
-        $\alpha$. The promise is over the exposures of all tasks together. That it nearly holds for each task is the
-        work of the levels: a score counts in standard deviations above the mean of its task's own exposures.
+        $\alpha$. The promise is over the exposures of all tasks together that were fitted with two or more. That it
+        nearly holds for each task is the work of the levels: a score counts in standard deviations above the mean of
+        its task's own exposures. Tasks of fewer than about ten exposures, above all new ones, are not known well enough
+        for that: more of their own exposures than $\alpha$ are flagged.
         """
         pairs = self._pairs(X, tasks, rows)
         self._require_calibration("p_value")
@@ -234,7 +236,9 @@ class CollaborativeDetector(TaskModel):
 
     def _require_calibration(self, asked: str) -> None:
         if len(self.calibration_novelty_) == 0:
-            raise ValueError(f"{asked} needs held-out exposures; fit with calibration above 0")
+            raise ValueError(
+                f"{asked} needs held-out exposures; fit with calibration above 0, and tasks of 2 exposures or more"
+            )
 
 
 def _length(X: Any) -> int:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from offmap.collaborative.embedded import EmbeddedDetector
 from offmap.collaborative.exposures import Exposures
 from offmap.collaborative.joint import Schedule, fit_joint
-from offmap.collaborative.solve import Prior, search
+from offmap.collaborative.solve import Known, Prior, search
 from offmap.nets import Standardise
 
 
@@ -76,11 +76,10 @@ class ConditionalDensity(EmbeddedDetector):
         return self.density_(features, embeddings)
 
     def _embed(self, features: Tensor, shown: Exposures) -> Tensor:
-        if not self.joint:
-            return self._embed_alone(features, shown)
-        if hasattr(self, "embedder_"):
-            return self.embedder_(shown)
-        return search(self.prior_, self._loss_of_embedding, features, shown)
+        return super()._embed(features, shown) if self.joint else self._embed_alone(features, shown)
+
+    def _found(self, features: Tensor, shown: Exposures, known: Known | None) -> Tensor:
+        return search(self.prior_, self._loss_of_embedding, features, shown, known)
 
     def _loss_of_embedding(self, features: Tensor, embeddings: Tensor) -> Tensor:
         return -self.density_(features, embeddings).mean()

@@ -125,8 +125,11 @@ class ContrastiveDetector(NetworkDetector):
         """New exposures take the places of old ones, so often that all are as likely to be kept."""
         old = self.tasks_.column("embedding")[places].unflatten(1, (self.kept, self.outputs))
         new = self._embed(features, shown).unflatten(1, (self.kept, self.outputs))
-        share = shown.counts / (shown.counts + self.tasks_.column("count")[places, 0])
-        taken = torch.rand(old.shape[:2], device=old.device) < share.unsqueeze(1)
+        before = self.tasks_.column("count")[places, 0]
+        share = shown.counts / (shown.counts + before)
+        # Other draws for each piece of a stream, or the same places would stay for ever.
+        generator = torch.Generator().manual_seed(int(before.sum()))
+        taken = torch.rand(old.shape[:2], generator=generator).to(old.device) < share.unsqueeze(1)
         return torch.where(taken.unsqueeze(2), new, old).flatten(1)
 
 

@@ -1,5 +1,6 @@
 """Detectors whose tasks start from an embedding: the parameters they share, and how the first embeddings are made."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from math import prod
 
@@ -11,6 +12,7 @@ from offmap.collaborative.exposures import Exposures
 from offmap.collaborative.joint import Schedule
 from offmap.collaborative.networked import NetworkDetector
 from offmap.collaborative.seeds import Choice, choose_seeds
+from offmap.collaborative.solve import Known
 from offmap.parameters import Count, Share
 
 
@@ -52,6 +54,26 @@ class EmbeddedDetector(NetworkDetector):
         else:
             return
         self.embedder_ = embedder.to(self.device)
+
+    def _learn_on(self, places: Tensor, features: Tensor, shown: Exposures) -> Tensor:
+        """Embeddings that are means go on as means; a label that occurs stays; others are found anew from the old."""
+        known = Known(self.tasks_.column("embedding")[places], self.tasks_.column("count")[places, 0])
+        if not self._made_of_exposures():
+            return self._found(features, shown, known)
+        if self.embedding == "label":
+            return torch.maximum(known.embeddings, self._embed(features, shown))
+        return super()._learn_on(places, features, shown)
+
+    def _embed(self, features: Tensor, shown: Exposures) -> Tensor:
+        return self.embedder_(shown) if self._made_of_exposures() else self._found(features, shown, None)
+
+    def _made_of_exposures(self) -> bool:
+        """Whether the embedding of a new task is made as the first ones were."""
+        return hasattr(self, "embedder_")
+
+    @abstractmethod
+    def _found(self, features: Tensor, shown: Exposures, known: Known | None) -> Tensor:
+        """The embeddings under which exposures are most likely, given what is known of their tasks."""
 
     def _first_embeddings(self, shown: Exposures, given: Tensor | None) -> Tensor:
         """The embedding that each task starts from."""

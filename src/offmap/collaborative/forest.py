@@ -67,6 +67,10 @@ class ForestDetector(CollaborativeDetector):
         samples = min(self.samples_, len(own))
         forest = IsolationForest(n_estimators=self.trees, max_samples=samples, random_state=seed).fit(own)
         nodes = torch.zeros(self.trees, self._nodes(), len(_PARTS))
+        if samples == 1:
+            # Nothing to part: scikit-learn takes the mean path for a path of that length, and so do we.
+            nodes[:, 0, -1] = 1 / self.trees
+            return nodes.flatten()
         shortest = float(_mean_path(np.array([float(samples)]))[0]) or 1.0
         for place, tree in enumerate(forest.estimators_):
             described = _described(tree.tree_, self.trees * shortest)

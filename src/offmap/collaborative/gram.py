@@ -20,6 +20,7 @@ from offmap.collaborative.exposures import Exposures
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 # Rows of the population that own exposures are ranked among, to choose a ridge.
 _RANKED_AMONG = 256
+_SMALLEST = 1e-12
 
 
 class Gram(nn.Module):
@@ -52,7 +53,8 @@ class Gram(nn.Module):
 
     def damping(self, counts: Tensor) -> Tensor:
         """What the mean of so many exposures is divided by, direction by direction."""
-        return self.spread + self.ridge * self.spread.mean() / counts.unsqueeze(1)
+        # Above 0, for rows that are all alike: their means are 0 as well.
+        return (self.spread + self.ridge * self.spread.mean() / counts.unsqueeze(1)).clamp(min=_SMALLEST)
 
     def solve(self, means: Tensor, counts: Tensor) -> Tensor:
         """The weights of tasks from their means of rotated features."""

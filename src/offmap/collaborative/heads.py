@@ -20,6 +20,8 @@ class ConcatHead(nn.Module):
 
     def __init__(self, inputs: int, size: int, hidden: Sequence[int], dropout: float | Sequence[float]) -> None:
         super().__init__()
+        if len(hidden) == 0:
+            raise ValueError("hidden must hold at least one layer for head='concat'")
         self.outputs = hidden[0]
         self.of_row = nn.Linear(inputs, hidden[0])
         self.of_task = nn.Linear(size, hidden[0], bias=False)

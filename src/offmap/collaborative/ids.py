@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Ids = NDArray[Any]
 Places = NDArray[np.int64]
+_LARGEST = np.iinfo(np.int64).max
 
 
 def check_ids(tasks: ArrayLike, argument: str = "tasks") -> Ids:
@@ -20,6 +21,8 @@ def check_ids(tasks: ArrayLike, argument: str = "tasks") -> Ids:
     if ids.ndim != 1:
         raise ValueError(f"{argument} must be flat, one id an exposure; got shape {ids.shape}")
     if ids.dtype.kind in "iu":
+        if ids.dtype == np.uint64 and len(ids) and ids.max() > _LARGEST:
+            raise ValueError(f"{argument} must be integers of at most {_LARGEST}; got {ids.max()}")
         return ids.astype(np.int64, copy=False)
     if ids.dtype.kind == "U":
         return np.char.encode(ids, "utf-8")

@@ -3,7 +3,7 @@ r"""The level and spread of each task's own novelty, on which one threshold serv
 A broad task finds even its own exposures only a little more familiar than the population does; a narrow one finds them
 far more so. Before scores of different tasks are compared, each is measured by its task's own mean and variance. Both
 are drawn towards those of all tasks, as if the task had $\kappa$ exposures more that are like the others'; variances
-by their logarithms, which differ less than they do.
+by their logarithms, which differ less than they do, and with one exposure less, since a single one has none.
 """
 
 import torch
@@ -41,14 +41,20 @@ def merged(old: Tensor, old_counts: Tensor, new: Tensor, new_counts: Tensor) -> 
 
 
 def pooled(levels: Tensor, counts: Tensor) -> Tensor:
-    """Mean of the tasks' levels, and geometric mean of their variances, weighted by their exposures."""
-    weights = counts / counts.sum()
-    return torch.stack([weights @ levels[:, 0], (weights @ levels[:, 1].clamp(min=_SMALLEST).log()).exp()])
+    """Mean of the tasks' levels, and geometric mean of their variances, weighted by what their exposures tell of each.
+
+    Example:
+        >>> pooled(torch.tensor([[2.0, 4.0], [5.0, 0.0]]), torch.tensor([2.0, 1.0]))
+        tensor([3.0000, 4.0000])
+    """
+    spreads = (counts - 1) if bool((counts > 1).any()) else counts
+    variance = (spreads / spreads.sum() @ levels[:, 1].clamp(min=_SMALLEST).log()).exp()
+    return torch.stack([counts / counts.sum() @ levels[:, 0], variance])
 
 
 def levelled(novelty: Tensor, levels: Tensor, counts: Tensor, common: Tensor) -> Tensor:
     """Novelty in standard deviations above the level of its task; a row of each argument a score."""
-    share = (counts / (counts + PRIOR_EXPOSURES)).double()
+    share, of_spread = ((told / (told + PRIOR_EXPOSURES)).double() for told in (counts, (counts - 1).clamp(min=0)))
     level = torch.lerp(common[0].double(), levels[:, 0].double(), share)
     usual, own = (variance.double().clamp(min=_SMALLEST).log() for variance in (common[1], levels[:, 1]))
-    return (novelty - level) / torch.lerp(usual, own, share).exp().sqrt()
+    return (novelty - level) / torch.lerp(usual, own, of_spread).exp().sqrt()

@@ -17,6 +17,8 @@ class Made(nn.Module):
 
     def __init__(self, width: int, hidden: tuple[int, ...], backwards: bool) -> None:
         super().__init__()
+        if width < 2:
+            raise ValueError(f"X must have at least 2 features for an autoregressive flow; got {width}")
         order = torch.arange(width).flip(0) if backwards else torch.arange(width)
         self.masked = MaskedAutoregressiveTransform(width, order=order, hidden_features=hidden).hyper
         self.units = sum(part.out_features for part in self.masked if isinstance(part, nn.Linear))

@@ -141,7 +141,11 @@ class TaskModel(OpenWorldEstimator):
         rows = X if len(used) == len(X) else X[used]
         coded = None if labels is None else torch.from_numpy(labels[used]).to(self.device)
         where = [torch.from_numpy(values).to(self.device) for values in (index, codes)]
-        return Exposures(to_tensor(rows, self.device), where[0], where[1], coded)
+        made = to_tensor(rows, self.device)
+        if rows.ndim == 2 and not bool(made.isfinite().all()):
+            # A score may be infinite; what is learnt may not, or it would spread to other tasks.
+            raise ValueError("X holds values beyond the range of float32, which cannot be learnt from")
+        return Exposures(made, where[0], where[1], coded)
 
     def _place(self, ids: Ids, vectors: Tensor, features: Tensor, shown: Exposures) -> None:
         """Appends tasks to the table."""
@@ -162,13 +166,13 @@ class TaskModel(OpenWorldEstimator):
 
     def _grow(self, ids: Ids, shown: Exposures) -> None:
         """Takes in new tasks with the ids ``ids``."""
-        features = self._features(shown.X)
+        features = self._all_features(shown.X)
         vectors = self._embed(features, shown).detach()
         self._place(ids, vectors, features, shown)
 
     def _move(self, places: Tensor, shown: Exposures) -> None:
         """Takes in more exposures of the tasks at ``places``."""
-        features = self._features(shown.X)
+        features = self._all_features(shown.X)
         vectors = self._learn_on(places, features, shown).detach()
         new = self._own_levels(features, vectors, shown)
         count = self.tasks_.column("count")[places, 0]

@@ -16,7 +16,8 @@ class NetworkDetector(CollaborativeDetector):
         features: "conv" for images, "mlp" for any rows; "auto" takes convolutions for images of 16 pixels and more.
         hidden: Widths of the hidden layers.
         conv_width: Channels of the first of four convolutions; the next have 2, 4 and 8 times as many.
-        dropout: Share of the units dropped while training; one number, or one for each hidden layer.
+        dropout: Share of the units dropped while training; one number, or one for each hidden layer. It is that of
+            ratios and of contrastive features; a density and Deep SVDD have none.
         image_shape: Height and width (and channels) of the image in each row of a flat ``X``.
         epochs: Passes over the exposures at the most.
         batch_size: Exposures a step.

@@ -12,7 +12,7 @@ from offmap.collaborative.exposures import Exposures
 from offmap.collaborative.heads import ConcatHead, RatioNetwork, TwoTowerHead
 from offmap.collaborative.joint import PACE, Schedule, fit_joint, logistic, ratio_loss
 from offmap.collaborative.networks import perceptron
-from offmap.collaborative.solve import EmbeddingSolver, Prior, search
+from offmap.collaborative.solve import EmbeddingSolver, Known, Prior, search
 from offmap.parameters import NonNegative, Positive
 
 
@@ -126,13 +126,15 @@ class RatioDetector(SeparableDetector):
         return not (self.joint and self.head == "two_tower")
 
     def _embed(self, features: Tensor, shown: Exposures) -> Tensor:
-        if not self.joint:
-            return self._embed_alone(features, shown)
+        return super()._embed(features, shown) if self.joint else self._embed_alone(features, shown)
+
+    def _made_of_exposures(self) -> bool:
+        return self.head == "concat" and super()._made_of_exposures()
+
+    def _found(self, features: Tensor, shown: Exposures, known: Known | None) -> Tensor:
         if self.head == "two_tower":
-            return self.solver_(features, shown)
-        if hasattr(self, "embedder_"):
-            return self.embedder_(shown)
-        return search(self.prior_, self._loss_of_embedding, features, shown)
+            return self.solver_(features, shown, known)
+        return search(self.prior_, self._loss_of_embedding, features, shown, known)
 
     def _loss_of_embedding(self, rows: Tensor, embeddings: Tensor) -> Tensor:
         others = self.population_[torch.randint(len(self.population_), (len(rows),), device=rows.device)]

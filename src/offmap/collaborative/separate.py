@@ -115,6 +115,7 @@ def fit_apart(
         lr: Step size of AdamW.
         weight_decay: Its weight decay.
     """
+    stack.template.train()
     order = torch.argsort(shown.tasks, stable=True)
     own = shown.index[order].split(shown.counts.tolist())
     steps = max(1, round(len(shown) / len(own) / size))
@@ -136,4 +137,5 @@ def fit_apart(
             label="tasks apart",
         )
         found.append(group[0].detach())
+    stack.template.eval()
     return torch.cat(found)

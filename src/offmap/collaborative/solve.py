@@ -5,10 +5,12 @@ $$e_t = \arg\min_e \; n_t \left( \operatorname{mean}_{own} \log(1 + e^{-\langle 
 + \tfrac12 (e - \bar e)^\top \Sigma^{-1} (e - \bar e)$$
 
 The prior is that of the tasks already known, whose embeddings have mean $\bar e$ and covariance $\Sigma$: a task with
-few exposures is like the others, one with many is like itself.
+few exposures is like the others, one with many is like itself. A known task that gets more exposures has its own
+embedding for a prior mean, and a precision that grew with those that it was found from.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +28,13 @@ _TASKS, _ROWS = 512, 16384
 _PASSES, _SEARCH_BATCH = 60, 4096
 
 
+class Known(NamedTuple):
+    """What is known of tasks before more exposures come: embeddings, and how many exposures they were found from."""
+
+    embeddings: Tensor
+    counts: Tensor
+
+
 class Prior(nn.Module):
     """The normal distribution of embeddings that are known: a mean, and a root of the covariance."""
 
@@ -36,6 +45,10 @@ class Prior(nn.Module):
         super().__init__()
         self.register_buffer("mean", torch.zeros(size))
         self.register_buffer("root", torch.eye(size))
+
+    def points(self, embeddings: Tensor) -> Tensor:
+        """Embeddings in coordinates in which the prior is standard normal."""
+        return torch.linalg.solve_triangular(self.root.T, embeddings - self.mean, upper=True, left=False)
 
     def measure(self, embeddings: Tensor) -> None:
         """Takes mean and covariance of embeddings; no direction is quite certain."""
@@ -76,27 +89,34 @@ class EmbeddingSolver(nn.Module):
         self.population.copy_(population @ self.prior.root)
         self.level.copy_(population @ self.prior.mean)
 
-    def forward(self, features: Tensor, shown: Exposures) -> Tensor:
-        """The embedding of each task of ``shown``, from the features of its rows."""
+    def forward(self, features: Tensor, shown: Exposures, known: Known | None = None) -> Tensor:
+        """The embedding of each task of ``shown``, from the features of its rows, and from what was known of it."""
         counts = shown.counts
         if len(counts) == 1:
-            points = self._points(features[shown.index].unsqueeze(0), counts.to(features).unsqueeze(1))
+            points = self._points(features[shown.index].unsqueeze(0), counts.to(features).unsqueeze(1), known)
         else:
             points = features.new_empty(len(counts), features.shape[1])
             for tasks, own in _padded(features, shown):
-                points[tasks] = self._points(own, counts[tasks].to(features).unsqueeze(1))
+                before = None if known is None else Known(known.embeddings[tasks], known.counts[tasks])
+                points[tasks] = self._points(own, counts[tasks].to(features).unsqueeze(1), before)
         return self.prior.mean + points @ self.prior.root.T
 
-    def _points(self, own: Tensor, counts: Tensor) -> Tensor:
+    def _points(self, own: Tensor, counts: Tensor, known: Known | None) -> Tensor:
         """The optimum of each task; ``own`` is tasks × exposures × features."""
         sides, share = -own @ self.prior.root, counts / len(self.population)
         own_scores, scores = (-own @ self.prior.mean).unsqueeze(2), self.level.expand(len(own), -1)
-        point = own.new_zeros(len(own), own.shape[2])
+        start = point = own.new_zeros(len(own), own.shape[2])
+        precision = torch.eye(own.shape[2], device=own.device).expand(len(own), -1, -1)
+        if known is not None:
+            start = point = self.prior.points(known.embeddings)
+            own_scores, scores = own_scores + sides @ start.unsqueeze(2), scores + start @ self.population.T
+            precision = self._weighted(known.counts.unsqueeze(1) * _told(scores), precision)
         for step in range(_MOST_STEPS):
             bend = _bound if step < _BOUNDED else _curvature
             own_rate, rate = own_scores.sigmoid(), scores.sigmoid()
-            gradient = torch.addmm(point, share * rate, self.population).unsqueeze(2).baddbmm(sides.mT, own_rate)
-            hessian = self._population_hessian(share * bend(scores, rate))
+            pull = point if known is None else (precision @ (point - start).unsqueeze(2)).squeeze(2)
+            gradient = torch.addmm(pull, share * rate, self.population).unsqueeze(2).baddbmm(sides.mT, own_rate)
+            hessian = self._weighted(share * bend(scores, rate), precision)
             hessian = hessian.baddbmm(sides.mT, bend(own_scores, own_rate) * sides)
             # Rows that are not finite are not to stop the others: their tasks get an embedding of NaN.
             change = torch.cholesky_solve(gradient, torch.linalg.cholesky_ex(hessian).L)
@@ -110,14 +130,21 @@ class EmbeddingSolver(nn.Module):
             point, own_scores, scores = point - change.squeeze(2), own_scores - own_move, scores - move
         return point
 
-    def _population_hessian(self, weights: Tensor) -> Tensor:
-        """The part of the Hessian that the population and the prior make, for weights tasks × rows."""
-        size = self.population.shape[1]
-        one = torch.eye(size, dtype=weights.dtype, device=weights.device)
+    def _weighted(self, weights: Tensor, first: Tensor) -> Tensor:
+        """The squares of the population, added up with weights tasks × rows, on top of the matrices ``first``."""
         if len(weights) == 1:
-            return torch.addmm(one, weights * self.population.T, self.population).unsqueeze(0)
+            return torch.addmm(first[0], weights * self.population.T, self.population).unsqueeze(0)
         products = (self.population.unsqueeze(2) * self.population.unsqueeze(1)).flatten(1)
-        return torch.addmm(one.flatten(), weights, products).view(-1, size, size)
+        return torch.addmm(first.flatten(1), weights, products).view(first.shape)
+
+
+def _told(scores: Tensor) -> Tensor:
+    r"""How much each row of the population tells of a task for one of its exposures that are gone, tasks × rows.
+
+    What they told is the curvature of their loss. Its mean over exposures is that over the population by the ratio
+    $e^f$ of the two.
+    """
+    return _curvature(scores, scores.sigmoid()) * (1 / scores.shape[1] + scores.softmax(dim=1))
 
 
 def _curvature(scores: Tensor, rate: Tensor) -> Tensor:
@@ -153,24 +180,31 @@ def _groups(counts: Tensor) -> Iterator[Tensor]:
         start = end
 
 
-def search(prior: Prior, loss: Loss, features: Tensor, shown: Exposures) -> Tensor:
+def search(prior: Prior, loss: Loss, features: Tensor, shown: Exposures, known: Known | None = None) -> Tensor:
     """The embeddings of lowest loss under a prior, for networks that stay, searched for by Adam.
+
+    The curvature of a network is not to be had at little cost: here what is known of a task counts as if the prior were
+    worth one exposure.
 
     Args:
         prior: What embeddings are like.
         loss: Maps features of rows and embeddings of their tasks to a number.
         features: Features of the rows of ``shown``.
         shown: Exposures of the tasks.
+        known: What is known of them already.
     """
-    points = nn.Embedding(len(shown.counts), prior.mean.numel(), device=features.device)
-    nn.init.zeros_(points.weight)
+    start = (
+        prior.mean.new_zeros(len(shown.counts), len(prior.mean)) if known is None else prior.points(known.embeddings)
+    )
+    worth = torch.ones_like(start[:, 0]) if known is None else 1 + known.counts
+    points = nn.Embedding.from_pretrained(start.clone(), freeze=False)
     optimizer = Adam(points.parameters(), lr=0.1)
     counts = shown.counts.to(features.dtype)
 
     def terms(batch: Batch) -> dict[str, Tensor]:
         index, tasks = batch
         found = points(tasks)
-        away = 0.5 * (found.square().sum(dim=1) / counts[tasks]).mean()
+        away = 0.5 * ((found - start[tasks]).square().sum(dim=1) * worth[tasks] / counts[tasks]).mean()
         return {"loss": loss(features[index], prior.mean + found @ prior.root.T), "prior": away}
 
     batches = Batches((shown.index, shown.tasks), _SEARCH_BATCH)
