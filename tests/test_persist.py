@@ -107,6 +107,10 @@ def test_a_model_that_could_not_be_loaded_again_is_not_saved(fitted: VAEDetector
         Mine(**SMALL).fit(X).save(tmp_path / "model")
     with pytest.raises(ValueError, match="epochs must be an integer at least 1 or None; got 0"):
         VAEDetector(**SMALL).fit(X).set_params(epochs=0).save(tmp_path / "model")
+    changes: list[dict[str, Any]] = [{"hidden": (9,)}, {"also": ("waic",)}]
+    for changed in changes:
+        with pytest.raises(ValueError, match="the model could not be loaded again, so it was not saved"):
+            VAEDetector(**SMALL).fit(X).set_params(**changed).save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
 

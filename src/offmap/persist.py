@@ -32,10 +32,19 @@ class ModelFileError(ValueError):
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Writes a fitted estimator to ``path``; a kill while writing leaves the old file whole."""
     content = {"schema": SCHEMA, "versions": _versions()} | _content(estimator)
+    _require_loadable(content)
     try:
         tensorfile.write(path, content)
     except TypeError as error:
         raise TypeError(f"{error}; set_params changes a parameter without a new fit") from None
+
+
+def _require_loadable(content: dict[str, Any]) -> None:
+    """Refuses a model whose parameters were changed since the fit to ones that its networks do not fit."""
+    try:
+        _restore(content, None)
+    except ModelFileError as error:
+        raise ValueError(f"the model could not be loaded again, so it was not saved: {error}; fit it anew") from None
 
 
 def _content(estimator: Any) -> dict[str, Any]:
