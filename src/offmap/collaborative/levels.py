@@ -45,7 +45,7 @@ def pooled(levels: Tensor, counts: Tensor) -> Tensor:
 
     Example:
         >>> pooled(torch.tensor([[2.0, 4.0], [5.0, 0.0]]), torch.tensor([2.0, 1.0]))
-        tensor([3.0000, 4.0000])
+        tensor([3., 4.])
     """
     spreads = (counts - 1) if bool((counts > 1).any()) else counts
     variance = (spreads / spreads.sum() @ levels[:, 1].clamp(min=_SMALLEST).log()).exp()
