@@ -112,9 +112,8 @@ def in_chunks(
         return [out.cpu().numpy()[: len(chunk)] for out in function(to_tensor(full, device))]
 
     # A chunk of images is much work in many steps, and one of features little.
-    found = (
-        side_by_side(made_of, starts) if rows.ndim == 4 and torch.device(device).type == "cpu" else map(made_of, starts)
-    )
+    long = rows.ndim == 4 and torch.device(device).type == "cpu"
+    found = side_by_side(made_of, starts) if long else map(made_of, starts)
     joined: tuple[Rows, ...] = ()
     for start, parts in zip(starts, found, strict=True):
         # Small results kept between the large buffers of the chunks would leave the memory full of holes.

@@ -29,10 +29,6 @@ class ConditionalDensity(EmbeddedDetector):
     def _fit_alone(self, shown: Exposures) -> Tensor:
         """Learns every task alone; returns what describes each."""
 
-    @abstractmethod
-    def _embed_alone(self, features: Tensor, shown: Exposures) -> Tensor:
-        """Learns new tasks alone."""
-
     def _build_networks(self) -> None:
         self.standardise_ = Standardise(prod(self.input_shape_)).to(self.device)
         if not self.joint:
@@ -74,9 +70,6 @@ class ConditionalDensity(EmbeddedDetector):
 
     def _familiarity(self, features: Tensor, embeddings: Tensor) -> Tensor:
         return self.density_(features, embeddings)
-
-    def _embed(self, features: Tensor, shown: Exposures) -> Tensor:
-        return super()._embed(features, shown) if self.joint else self._embed_alone(features, shown)
 
     def _found(self, features: Tensor, shown: Exposures, known: Known | None) -> Tensor:
         return search(self.prior_, self._loss_of_embedding, features, shown, known)

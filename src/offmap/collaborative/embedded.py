@@ -65,7 +65,13 @@ class EmbeddedDetector(NetworkDetector):
         return super()._learn_on(places, features, shown)
 
     def _embed(self, features: Tensor, shown: Exposures) -> Tensor:
+        if not self.joint:
+            return self._embed_alone(features, shown)
         return self.embedder_(shown) if self._made_of_exposures() else self._found(features, shown, None)
+
+    @abstractmethod
+    def _embed_alone(self, features: Tensor, shown: Exposures) -> Tensor:
+        """What describes new tasks that learn alone."""
 
     def _made_of_exposures(self) -> bool:
         """Whether the embedding of a new task is made as the first ones were."""

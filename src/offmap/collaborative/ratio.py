@@ -125,9 +125,6 @@ class RatioDetector(SeparableDetector):
     def _draws_to_embed(self) -> bool:
         return not (self.joint and self.head == "two_tower")
 
-    def _embed(self, features: Tensor, shown: Exposures) -> Tensor:
-        return super()._embed(features, shown) if self.joint else self._embed_alone(features, shown)
-
     def _made_of_exposures(self) -> bool:
         return self.head == "concat" and super()._made_of_exposures()
 

@@ -86,9 +86,7 @@ class Regimen:
         histories = {name: self.train(network, training, source, watched=watched) for name, network in others.items()}
         if models.background is not None:
             mutate = Mutation(Uniform.like(training), self.mutation)
-            histories["background"] = self.train(
-                models.background, training, mutate=mutate, watched=mutate(watched) if len(watched) else watched
-            )
+            histories["background"] = self.train(models.background, training, mutate=mutate, watched=mutate(watched))
         return {f"{name} {term}": values for name, history in histories.items() for term, values in history.items()}
 
     def _step(self, network: VAE, source: Source | None, mutate: Source | None) -> Made:
