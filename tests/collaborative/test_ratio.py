@@ -168,6 +168,17 @@ def test_learned_embeddings_beat_random_ones_and_labels_beat_both_on_digits() ->
     assert found["label"] > found["learned"] + 0.02
 
 
+def test_shares_of_labels_start_with_mean_0_and_variance_1_over_the_tasks_and_new_tasks_go_by_these() -> None:
+    X, y, tasks, _ = digit_tasks()
+    detector = small(RatioDetector, embedding="histogram", tune_embeddings=False, calibration=0.0)
+    detector.fit(X, tasks, labels=y)
+    shares = np.array([[np.mean(y[tasks == task] == label) for label in range(10)] for task in range(60)])
+    expected = (shares - shares.mean(axis=0)) / shares.std(axis=0)
+    np.testing.assert_allclose(detector.task_embeddings_, expected, atol=1e-5)
+    detector.add_task(99, X[tasks == 7], labels=y[tasks == 7])
+    np.testing.assert_allclose(detector.task_embeddings_[-1], expected[7], atol=1e-5)
+
+
 def test_random_embeddings_lag_behind_at_the_pace_of_the_network() -> None:
     X, tasks = ring(tasks=30, each=40)
 

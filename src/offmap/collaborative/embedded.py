@@ -7,7 +7,7 @@ from math import prod
 import torch
 from torch import Tensor, nn
 
-from offmap.collaborative.embeddings import ClusterShares, Embedding, LabelShares, SeedRatios
+from offmap.collaborative.embeddings import ClusterShares, Embedding, LabelShares, SeedRatios, Standardised
 from offmap.collaborative.exposures import Exposures
 from offmap.collaborative.joint import Schedule
 from offmap.collaborative.networked import NetworkDetector
@@ -46,11 +46,14 @@ class EmbeddedDetector(NetworkDetector):
         """Makes what turns exposures into first embeddings; embeddings that are random or given need nothing."""
         embedder: nn.Module
         if self.embedding == "learned":
-            embedder = SeedRatios(self._body(), tuple(self.hidden), self.dropout, self.seed_count_)
+            seed_ratios = SeedRatios(self._body(), tuple(self.hidden), self.dropout, self.seed_count_)
+            embedder = Standardised(seed_ratios)
         elif self.embedding == "pseudo":
-            embedder = ClusterShares(prod(self.input_shape_), self.embedding_size)
-        elif self.embedding in ("label", "histogram"):
-            embedder = LabelShares(len(self.labels_), presence=self.embedding == "label")
+            embedder = Standardised(ClusterShares(prod(self.input_shape_), self.embedding_size))
+        elif self.embedding == "histogram":
+            embedder = Standardised(LabelShares(len(self.labels_), presence=False))
+        elif self.embedding == "label":
+            embedder = LabelShares(len(self.labels_), presence=True)
         else:
             return
         self.embedder_ = embedder.to(self.device)
@@ -91,10 +94,16 @@ class EmbeddedDetector(NetworkDetector):
         self._build_embedder()
         if self.embedding == "random":
             return torch.randn(len(shown.counts), self.embedding_size, device=self.device)
-        if isinstance(self.embedder_, SeedRatios):
-            means = shown.task_means(shown.X.flatten(1))
-            self.embedder_.fit(shown, choose_seeds(means, self.seed_count_, self.seed_choice), Schedule.of(self))
-        elif isinstance(self.embedder_, ClusterShares):
-            self.embedder_.fit(shown.X[shown.index[torch.randperm(len(shown))[:20000]]])
+        if isinstance(self.embedder_, Standardised):
+            self._fit_means(self.embedder_.means, shown)
+            self.embedder_.measure(shown)
         with torch.no_grad():
             return self.embedder_(shown)
+
+    def _fit_means(self, means: nn.Module, shown: Exposures) -> None:
+        """Learns what embeddings are means of, where that has to be learnt."""
+        if isinstance(means, SeedRatios):
+            centres = shown.task_means(shown.X.flatten(1))
+            means.fit(shown, choose_seeds(centres, self.seed_count_, self.seed_choice), Schedule.of(self))
+        elif isinstance(means, ClusterShares):
+            means.fit(shown.X[shown.index[torch.randperm(len(shown))[:20000]]])

@@ -81,8 +81,6 @@ class SeedRatios(nn.Module):
 
     $$\hat e^{(t)}_s = \mathbb{E}_{q^{(t)}}\, r^{(s)}(x), \qquad s = 1 \dots M_0$$
 
-    Embeddings are standardised over the tasks that were fitted.
-
     Reference: Bai et al., Collaborative Anomaly Detection, section 4, equation 4.
     """
 
@@ -94,7 +92,6 @@ class SeedRatios(nn.Module):
         widths = (body.outputs, *hidden)
         self.body = body
         self.layers = nn.Sequential(perceptron(widths, dropout), nn.Linear(widths[-1], seeds))
-        self.standardise = Standardise(seeds)
 
     def fit(self, shown: Exposures, seeds: Tensor, schedule: Schedule) -> "SeedRatios":
         """Learns the ratios of the tasks ``seeds`` against the population of all tasks."""
@@ -120,17 +117,31 @@ class SeedRatios(nn.Module):
             patience=schedule.patience,
             label="seed tasks",
         )
-        self.standardise.fit(self.means(shown))
         return self
 
     def ratios(self, X: Tensor) -> Tensor:
         """The log ratio of each row for each seed task."""
         return self.layers(self.body(X))
 
-    def means(self, shown: Exposures) -> Tensor:
+    def forward(self, shown: Exposures) -> Tensor:
         """The mean log ratios of each task."""
         with torch.no_grad():
             return shown.task_means(torch.cat([self.ratios(rows) for rows in shown.X.split(1024)]))
+
+
+class Standardised(nn.Module):
+    """Embeddings of mean 0 and variance 1 over the tasks that were fitted.
+
+    Shares differ little from task to task: a network that starts from them as they are takes all tasks for one.
+    """
+
+    def __init__(self, means: LabelShares | ClusterShares | SeedRatios) -> None:
+        super().__init__()
+        self.means, self.standardise = means, Standardise(means.size)
+
+    def measure(self, shown: Exposures) -> None:
+        """Takes mean and variance of the tasks of ``shown``."""
+        self.standardise.fit(self.means(shown))
 
     def forward(self, shown: Exposures) -> Tensor:
         """One vector a task."""

@@ -66,7 +66,7 @@ def draw_similarity(path: Path, profile: str) -> None:
 def draw_cold_start(path: Path, profile: str) -> None:
     """AUROC against the number of exposures: a colour a method, dashed for tasks that were added afterwards."""
     cells = {(cell.row, cell.column): cell for cell in run(COLD, profile)}
-    drawing = Drawing(figsize=(10, 4), layout="constrained")
+    drawing = Drawing(figsize=(10, 4.8), layout="constrained")
     for axes, column in zip(drawing.subplots(1, 2), COLD.columns, strict=True):
         for (row, colour), (kind, line) in product(zip(COLD.rows, COLOURS, strict=True), LINES.items()):
             runs = cells[row, column].runs
@@ -76,7 +76,7 @@ def draw_cold_start(path: Path, profile: str) -> None:
         axes.set_xticks(EXPOSURES, labels=map(str, EXPOSURES))
         axes.minorticks_off()
         axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
+    drawing.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
     with replacing(path) as fresh:
         drawing.savefig(fresh, dpi=130)
 
