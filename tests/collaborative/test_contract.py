@@ -1,10 +1,12 @@
 """What every collaborative detector promises, over every kind of every one."""
 
 from copy import deepcopy
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -12,7 +14,7 @@ import offmap
 from offmap.calibration import CalibrationWarning
 from offmap.collaborative import ClosedFormDetector, FlowDetector, RatioDetector
 from offmap.collaborative.ids import check_ids
-from tests.collaborative.problems import kinds, ring
+from tests.collaborative.problems import kinds, ring, small
 
 KINDS = kinds()
 NAMES = [f"{place}-{type(detector).__name__}" for place, detector in enumerate(KINDS)]
@@ -126,8 +128,6 @@ def test_rows_that_are_shared_are_given_once(name: str) -> None:
 
 
 def test_strings_are_ids_too(tmp_path: Path) -> None:
-    from offmap.collaborative import ClosedFormDetector
-
     X, tasks = ring()
     names = np.array(["ant", "bee", "cicada", "dragonfly", "earwig", "flé"])[tasks]
     detector = ClosedFormDetector(features="fourier", size=16, calibration=0.2, random_state=0).fit(X, names)
@@ -144,10 +144,27 @@ def test_strings_are_ids_too(tmp_path: Path) -> None:
         loaded.add_task(3, X[:2])
 
 
+def test_tuples_are_ids_too(tmp_path: Path) -> None:
+    X, tasks = ring()
+    shops = [("shop", int(task)) for task in tasks]
+    known = {shop: np.eye(6)[shop[1]] for shop in shops}
+    detector = small(RatioDetector, embedding="given").fit(X, shops, embeddings=known)
+    detector.add_task(("kiosk", "north", 7), X[:20])
+    detector.save(tmp_path / "model.safetensors")
+    loaded = offmap.load(tmp_path / "model.safetensors")
+    assert loaded.task_ids_.tolist() == [*sorted(set(shops)), ("kiosk", "north", 7)]
+    assert (loaded.novelty(X, pd.Series(shops)) == detector.novelty(X, shops)).all()
+    assert ("kiosk", "north", 7) in loaded.similar_tasks(("shop", 0)).tasks.tolist()
+    with pytest.raises(ValueError, match=r"tasks holds \('shop', 9\), which was never fitted"):
+        loaded.novelty(X[:1], [("shop", 9)])
+    with pytest.raises(ValueError, match="task must be tuples, as the tasks that were fitted are; got strings"):
+        loaded.add_task("shop", X[:2])
+    with pytest.raises(ValueError, match=r"got date \(tuples of integers and strings are ids too; str makes one"):
+        loaded.novelty(X[:1], [date(2020, 1, 1)])
+
+
 def test_false_alarms_are_kept_over_all_tasks_and_spread_over_them() -> None:
     """Tasks differ in breadth: one threshold on plain novelty would give the broad ones nearly all the alarms."""
-    from offmap.collaborative import ClosedFormDetector
-
     rng = np.random.default_rng(0)
     tasks = np.repeat(np.arange(20), 400)
     breadth = np.where(tasks < 10, 0.3, 2.0)[:, None]
@@ -204,8 +221,6 @@ def test_networks_that_cannot_be_are_named() -> None:
 
 
 def test_without_calibration_there_are_scores_but_no_p_values() -> None:
-    from offmap.collaborative import ClosedFormDetector
-
     X, tasks = ring()
     detector = ClosedFormDetector(features="pca", calibration=0.0, random_state=0).fit(X, tasks)
     assert np.isfinite(detector.novelty(X, tasks)).all()
@@ -215,8 +230,6 @@ def test_without_calibration_there_are_scores_but_no_p_values() -> None:
 
 
 def test_few_exposures_for_calibration_warn() -> None:
-    from offmap.collaborative import ClosedFormDetector
-
     X, tasks = ring(3, 10)
     with pytest.warns(CalibrationWarning):
         ClosedFormDetector(features="pca", random_state=0).fit(X, tasks)

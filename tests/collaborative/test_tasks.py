@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offmap.collaborative.exposures import Exposures
-from offmap.collaborative.ids import as_given, check_ids
+from offmap.collaborative.ids import Id, as_given, check_ids
 from offmap.collaborative.tasks import TaskTable
 
 
@@ -40,8 +40,8 @@ def test_many_single_additions_are_sorted_in_at_times_and_all_found() -> None:
     assert len(table.get_buffer("value")) <= 2 * 5000
 
 
-@pytest.mark.parametrize("ids", [[4, 2, 9], ["é", "longer", "x"]])
-def test_its_state_holds_tensors_alone_and_restores_it(ids: list[int] | list[str]) -> None:
+@pytest.mark.parametrize("ids", [[4, 2, 9], ["é", "longer", "x"], [("é", 3), ("é", 12), ("3",)]])
+def test_its_state_holds_tensors_alone_and_restores_it(ids: list[Id]) -> None:
     table = TaskTable(value=1)
     table.add(check_ids(ids), {"value": torch.tensor([[1.0], [2.0], [3.0]])})
     state = table.state_dict()
@@ -53,12 +53,21 @@ def test_its_state_holds_tensors_alone_and_restores_it(ids: list[int] | list[str
     assert torch.equal(other.column("value"), table.column("value"))
 
 
-@pytest.mark.parametrize("given_ids", [[1.5, 2.0], [True, False], [1, "a"], [None, 1], [b"x", b"y"]])
+@pytest.mark.parametrize(
+    "given_ids", [[1.5, 2.0], [True, False], [1, "a"], [None, 1], [b"x", b"y"], [(1, 2.5)], [(True,)]]
+)
 def test_other_ids_are_refused(given_ids: list[object]) -> None:
     with pytest.raises(ValueError, match="tasks must be all integers or all strings"):
-        check_ids(given_ids)  # type: ignore[arg-type] # what is refused
+        check_ids(given_ids)
     with pytest.raises(ValueError, match="tasks must be flat"):
         check_ids([[1, 2], [3, 4]])
+
+
+def test_tuples_are_one_task_however_their_integers_are_made_and_differ_from_their_text() -> None:
+    ids = check_ids(list(zip(np.array([1, 1, 2]), ["a", "a", "a"], strict=True)))
+    assert (ids == check_ids([(1, "a"), (1, "a"), (2, "a")])).all()
+    assert ids[0] == ids[1] != ids[2]
+    assert check_ids([("1", "a")])[0] != ids[0] != check_ids(['[1, "a"]'])[0]
 
 
 def test_object_arrays_and_series_of_one_type_are_taken() -> None:

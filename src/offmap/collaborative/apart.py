@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from offmap.collaborative.base import Similar
 from offmap.collaborative.embedded import EmbeddedDetector
 from offmap.collaborative.exposures import Exposures
+from offmap.collaborative.ids import Id
 from offmap.collaborative.networked import NetworkDetector
 from offmap.collaborative.networks import RowNetwork
 from offmap.collaborative.separate import Stack, fit_apart, flat_weights
@@ -61,7 +62,7 @@ class ApartDetector(NetworkDetector):
         """Weights that the networks of new tasks start from."""
         return flat_weights([self._alone() for _ in range(len(shown.counts))])
 
-    def similar_tasks(self, task: int | str, k: int = 10) -> Similar:
+    def similar_tasks(self, task: Id, k: int = 10) -> Similar:
         """As of other detectors; a ``ValueError`` where tasks have networks of their own, which no angle compares."""
         if hasattr(self, "template_"):
             raise ValueError("similar_tasks needs embeddings; here every task has a network of its own")

@@ -18,7 +18,7 @@ from torch import nn
 from offmap.arrays import Rows
 from offmap.calibration import FloatArray, hold_out, p_values, threshold
 from offmap.collaborative.exposures import check_index
-from offmap.collaborative.ids import Ids, Places, as_given, check_ids, same_kind
+from offmap.collaborative.ids import Id, Ids, Places, as_given, check_ids, same_kind
 from offmap.collaborative.model import Embeddings, TaskModel
 from offmap.parameters import Share
 from offmap.train import local_seed
@@ -56,7 +56,7 @@ class CollaborativeDetector(TaskModel):
 
         Args:
             X: Rows or images: one an exposure, or with ``rows`` each one once.
-            tasks: Id of the task of each exposure, all integers or all strings.
+            tasks: Id of the task of each exposure: all integers, all strings, or all tuples of these.
             rows: Row of ``X`` that each exposure is of, where rows are shown to more than one task.
             labels: Label of each row of ``X``, for embeddings that are made of labels.
             embeddings: Vector of each task, for ``embedding="given"``: a mapping, or a pair of ids and matrix.
@@ -117,7 +117,7 @@ class CollaborativeDetector(TaskModel):
         X = self._enter(X)
         return self._matrix(X, np.arange(len(self.tasks_)) if tasks is None else self._places(check_ids(tasks)))
 
-    def add_task(self, task: int | str, X: Any, *, labels: ArrayLike | None = None) -> Self:
+    def add_task(self, task: Id, X: Any, *, labels: ArrayLike | None = None) -> Self:
         """Makes a new task known from rows that were shown to it; the networks stay as they are.
 
         Args:
@@ -158,7 +158,7 @@ class CollaborativeDetector(TaskModel):
                 self._grow(ids[which], self._exposures(X, index[~known], renumbered, coded))
         return self
 
-    def similar_tasks(self, task: int | str, k: int = 10) -> Similar:
+    def similar_tasks(self, task: Id, k: int = 10) -> Similar:
         """The ``k`` tasks whose embeddings point most nearly the same way, seen from the mean of all."""
         check_is_fitted(self, "threshold_")
         (place,) = self._places(check_ids([task], "task"))

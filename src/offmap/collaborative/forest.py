@@ -11,6 +11,7 @@ from torch import Tensor
 
 from offmap.collaborative.base import CollaborativeDetector, Similar
 from offmap.collaborative.exposures import Exposures
+from offmap.collaborative.ids import Id
 from offmap.parameters import Count
 
 
@@ -43,7 +44,7 @@ class ForestDetector(CollaborativeDetector):
     trees: Count = 100
     max_samples: Count = 256
 
-    def similar_tasks(self, task: int | str, k: int = 10) -> Similar:
+    def similar_tasks(self, task: Id, k: int = 10) -> Similar:
         """Forests have no embedding: a ``ValueError``."""
         raise ValueError("similar_tasks needs embeddings, which a ForestDetector has not")
 

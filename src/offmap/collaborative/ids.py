@@ -1,21 +1,30 @@
-"""Ids of tasks as arrays: integers, or strings kept as fixed-width UTF-8 bytes; never one Python object a task."""
+"""Ids of tasks as arrays, never one Python object a task: integers, or bytes of one width for strings and tuples.
 
+A string is kept as UTF-8. A tuple is kept as JSON behind a byte that UTF-8 does not have.
+"""
+
+import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 Ids = NDArray[Any]
 Places = NDArray[np.int64]
+Id = int | str | tuple[int | str, ...]
 _LARGEST = np.iinfo(np.int64).max
+_TUPLE = b"\xff"
 
 
-def check_ids(tasks: ArrayLike, argument: str = "tasks") -> Ids:
-    """Ids as a flat array of ``int64``, or of UTF-8 bytes for strings; anything else is a ``ValueError``.
+def check_ids(tasks: Any, argument: str = "tasks") -> Ids:
+    """Ids as a flat array of ``int64``, or of bytes for strings and tuples; anything else is a ``ValueError``.
 
     Example:
         >>> check_ids([3, 1]), check_ids(["é"])
         (array([3, 1]), array([b'\\xc3\\xa9'], dtype='|S2'))
+        >>> check_ids([("shop", 3)])
+        array([b'\\xff["shop", 3]'], dtype='|S12')
     """
     ids = _as_array(tasks)
     if ids.ndim != 1:
@@ -26,23 +35,55 @@ def check_ids(tasks: ArrayLike, argument: str = "tasks") -> Ids:
         return ids.astype(np.int64, copy=False)
     if ids.dtype.kind == "U":
         return np.char.encode(ids, "utf-8")
+    if ids.dtype.kind == "O" and len(ids) and all(_is_tuple_of_ids(task) for task in ids.tolist()):
+        return _tuples_as_bytes(ids.tolist())
     raise ValueError(f"{argument} must be all integers or all strings; got {_found(ids)}")
 
 
 def as_given(ids: Ids) -> Ids:
-    """The inverse of ``check_ids``: bytes become strings again."""
+    """The inverse of ``check_ids``: bytes become strings, or tuples, again."""
+    if _kind(ids) == "tuples":
+        return _of_objects(tuple(json.loads(task[1:])) for task in ids.tolist())
     return np.char.decode(ids, "utf-8") if ids.dtype.kind == "S" else ids
 
 
 def same_kind(known: Ids, asked: Ids, argument: str = "tasks") -> None:
     """Raises a ``ValueError`` if ids are of another type than the ones the model knows."""
-    if known.dtype.kind != asked.dtype.kind:
-        words = {"i": "integers", "S": "strings"}
-        wanted, got = words[known.dtype.kind], words[asked.dtype.kind]
+    wanted, got = _kind(known), _kind(asked)
+    if wanted != got and len(known) and len(asked):
         raise ValueError(f"{argument} must be {wanted}, as the tasks that were fitted are; got {got}")
 
 
-def _as_array(tasks: ArrayLike) -> Ids:
+def _kind(ids: Ids) -> str:
+    if ids.dtype.kind != "S":
+        return "integers"
+    return "tuples" if len(ids) and ids[0].startswith(_TUPLE) else "strings"
+
+
+def _is_tuple_of_ids(task: Any) -> bool:
+    return isinstance(task, tuple) and all(
+        isinstance(part, str | int | np.integer) and not isinstance(part, bool) for part in task
+    )
+
+
+def _tuples_as_bytes(tasks: list[tuple[Any, ...]]) -> Ids:
+    """Each tuple is written once, however many exposures its task has."""
+    written: dict[tuple[Any, ...], bytes] = {}
+    for task in tasks:
+        if task not in written:
+            parts = [part if isinstance(part, str) else int(part) for part in task]
+            written[task] = _TUPLE + json.dumps(parts, ensure_ascii=False).encode()
+    return np.array([written[task] for task in tasks])
+
+
+def _of_objects(values: Iterable[Any]) -> Ids:
+    """A flat array of objects, where NumPy would make a matrix of tuples."""
+    return np.fromiter(values, dtype=object)
+
+
+def _as_array(tasks: Any) -> Ids:
+    if isinstance(tasks, list | tuple) and any(isinstance(task, tuple) for task in tasks[:1]):
+        return _of_objects(tasks)
     ids: Ids = np.asarray(tasks)
     # NumPy makes strings of [1, "a"]: look at what was given, where that is cheap to tell.
     if isinstance(tasks, list | tuple) and ids.dtype.kind == "U" and not all(isinstance(task, str) for task in tasks):
@@ -56,4 +97,6 @@ def _as_array(tasks: ArrayLike) -> Ids:
 def _found(ids: Ids) -> str:
     if ids.dtype.kind != "O":
         return f"{ids.dtype}"
-    return "a mix of " + " and ".join(sorted({type(task).__name__ for task in ids.ravel().tolist()}))
+    types = sorted({type(task).__name__ for task in ids.ravel().tolist()})
+    found = f"a mix of {' and '.join(types)}" if len(types) > 1 else types[0]
+    return f"{found} (tuples of integers and strings are ids too; str makes one of anything else)"
