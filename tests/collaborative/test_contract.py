@@ -98,6 +98,7 @@ def test_bad_input_is_named(name: str, fitted: dict[str, Any]) -> None:
     detector = fitted[name]
     for arguments, message in (
         ((X, np.full(len(X), 50)), "tasks holds 50, which was never fitted"),
+        ((X, []), "tasks must hold at least one id"),
         ((X, tasks[:-1]), "tasks must have one id for each of the 180 rows"),
         ((np.full_like(X, np.nan), tasks), "Input X contains NaN"),
         ((X, tasks.astype(str)), "tasks must be integers, as the tasks that were fitted are; got strings"),

@@ -27,6 +27,8 @@ def check_ids(tasks: Any, argument: str = "tasks") -> Ids:
         array([b'\\xff["shop", 3]'], dtype='|S12')
     """
     ids = _as_array(tasks)
+    if ids.size == 0:
+        raise ValueError(f"{argument} must hold at least one id")
     if ids.ndim != 1:
         raise ValueError(f"{argument} must be flat, one id an exposure; got shape {ids.shape}")
     if ids.dtype.kind in "iu":
@@ -35,7 +37,7 @@ def check_ids(tasks: Any, argument: str = "tasks") -> Ids:
         return ids.astype(np.int64, copy=False)
     if ids.dtype.kind == "U":
         return np.char.encode(ids, "utf-8")
-    if ids.dtype.kind == "O" and len(ids) and all(_is_tuple_of_ids(task) for task in ids.tolist()):
+    if ids.dtype.kind == "O" and all(_is_tuple_of_ids(task) for task in ids.tolist()):
         return _tuples_as_bytes(ids.tolist())
     raise ValueError(f"{argument} must be all integers or all strings; got {_found(ids)}")
 
@@ -50,7 +52,7 @@ def as_given(ids: Ids) -> Ids:
 def same_kind(known: Ids, asked: Ids, argument: str = "tasks") -> None:
     """Raises a ``ValueError`` if ids are of another type than the ones the model knows."""
     wanted, got = _kind(known), _kind(asked)
-    if wanted != got and len(known) and len(asked):
+    if wanted != got:
         raise ValueError(f"{argument} must be {wanted}, as the tasks that were fitted are; got {got}")
 
 
@@ -88,7 +90,7 @@ def _as_array(tasks: Any) -> Ids:
     # NumPy makes strings of [1, "a"]: look at what was given, where that is cheap to tell.
     if isinstance(tasks, list | tuple) and ids.dtype.kind == "U" and not all(isinstance(task, str) for task in tasks):
         return np.array(tasks, dtype=object)
-    if ids.dtype.kind in "OT" and ids.ndim == 1 and len(ids):
+    if ids.dtype.kind in "OT" and ids.ndim == 1:
         kinds = {str if isinstance(task, str) else type(task) for task in ids.tolist()}
         return ids.astype(next(iter(kinds))) if kinds in ({str}, {int}) else ids
     return ids
