@@ -1,5 +1,7 @@
 """The closed form against a direct solve, streams against batches, and what blending does for few exposures."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -41,6 +43,29 @@ def test_rows_count_as_often_as_they_were_shown() -> None:
     repeated.measure(torch.from_numpy(X[index]), torch.ones(400))
     torch.testing.assert_close(weighted.spread, repeated.spread)
     torch.testing.assert_close(weighted.mean, repeated.mean)
+
+
+def test_rows_that_are_given_once_count_as_often_as_they_were_shown() -> None:
+    X, tasks = ring(4, 20)
+    rows, shown = (
+        np.concatenate([np.arange(80), np.repeat(np.arange(5), 30)]),
+        np.concatenate([tasks, np.tile(tasks, 2)[:150]]),
+    )
+    settings: dict[str, Any] = {"features": "pca", "size": 2, "ridge": 1.0, "calibration": 0.0, "random_state": 0}
+    once = ClosedFormDetector(**settings).fit(X, shown, rows=rows)
+    repeated = ClosedFormDetector(**settings).fit(X[rows], shown)
+    np.testing.assert_allclose(once.familiarity(X), repeated.familiarity(X), atol=1e-4)
+
+
+def test_neighbours_count_for_tasks_of_few_exposures_and_for_no_others() -> None:
+    X, tasks = ring(8, 40)
+    few = np.concatenate([X[tasks < 7], X[tasks == 7][:3]]), np.concatenate([tasks[tasks < 7], [7] * 3])
+    settings: dict[str, Any] = {"features": "fourier", "ridge": 1.0, "calibration": 0.0, "random_state": 0}
+    alone, blended = (ClosedFormDetector(neighbours=count, **settings).fit(*few) for count in (0, 5))
+    for detector in (alone, blended):
+        detector.add_task(8, X[:3]).add_task(9, X[:20])
+    differs = np.abs(alone.task_embeddings_ - blended.task_embeddings_).max(axis=1) > 1e-3
+    assert differs.tolist() == [False] * 7 + [True, True, False]
 
 
 @pytest.mark.parametrize("features", ["fourier", "pca", "two_tower"])

@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from sklearn.datasets import load_digits
 
 from offmap.collaborative import RatioDetector
+from offmap.collaborative.embeddings import Clusters
 from offmap.collaborative.exposures import Exposures
 from offmap.collaborative.heads import ConcatHead, TwoTowerHead
 from offmap.collaborative.joint import logistic
@@ -130,6 +131,7 @@ def test_seeds_spread_out_or_follow_leverage() -> None:
     torch.manual_seed(0)
     means = torch.cat([0.01 * torch.randn(97, 2), torch.tensor([[5.0, 0.0], [0.0, 5.0], [-5.0, -5.0]])])
     assert choose_seeds(means, 3, "k_centre").tolist() == [97, 98, 99]
+    assert choose_seeds(torch.zeros(5, 2), 5, "k_centre").tolist() == [0, 1, 2, 3, 4]
     by_leverage = [choose_seeds(means, 3, "leverage") for _ in range(20)]
     assert np.mean([(seeds >= 97).float().mean() for seeds in by_leverage]) > 0.7
     assert len(choose_seeds(means, 300, "random").unique()) == 100
@@ -168,15 +170,43 @@ def test_learned_embeddings_beat_random_ones_and_labels_beat_both_on_digits() ->
     assert found["label"] > found["learned"] + 0.02
 
 
-def test_shares_of_labels_start_with_mean_0_and_variance_1_over_the_tasks_and_new_tasks_go_by_these() -> None:
+def test_shares_of_labels_start_with_mean_0_and_variance_1_and_new_tasks_lean_to_the_mean() -> None:
     X, y, tasks, _ = digit_tasks()
     detector = small(RatioDetector, embedding="histogram", tune_embeddings=False, calibration=0.0)
     detector.fit(X, tasks, labels=y)
     shares = np.array([[np.mean(y[tasks == task] == label) for label in range(10)] for task in range(60)])
     expected = (shares - shares.mean(axis=0)) / shares.std(axis=0)
     np.testing.assert_allclose(detector.task_embeddings_, expected, atol=1e-5)
+
+    counts = np.bincount(tasks)
+    within = ((y[:, None] == np.arange(10)) - shares[tasks]) ** 2
+    within = within.sum(axis=0) / (counts - 1).sum()
+    worth = within / (shares.var(axis=0) - within * np.mean(1 / counts))
+    shown = counts[7]
     detector.add_task(99, X[tasks == 7], labels=y[tasks == 7])
-    np.testing.assert_allclose(detector.task_embeddings_[-1], expected[7], atol=1e-5)
+    np.testing.assert_allclose(detector.task_embeddings_[-1], expected[7] * shown / (shown + worth), atol=1e-4)
+
+
+@pytest.mark.parametrize("embedding", ["learned", "pseudo", "histogram"])
+def test_a_new_task_of_one_row_is_no_farther_out_than_those_that_were_fitted(embedding: str) -> None:
+    X, tasks = ring()
+    labels = (X > 0) @ [1, 2]
+    told = labels if embedding == "histogram" else None
+    detector = small(RatioDetector, embedding=embedding, seed_tasks=4, embedding_size=4, tune_embeddings=False)
+    detector.fit(X, tasks, labels=told)
+    farthest = np.linalg.norm(detector.task_embeddings_, axis=1).max()
+    detector.add_task(50, X[:1], labels=None if told is None else told[:1])
+    assert np.linalg.norm(detector.task_embeddings_[-1]) < farthest
+
+
+def test_clusters_do_not_depend_on_the_units_of_columns() -> None:
+    rows = torch.from_numpy(np.column_stack([ring()[0], np.random.default_rng(1).normal(size=180)])).float()
+    found = []
+    for X in (rows, rows * torch.tensor([1.0, 1.0, 1000.0])):
+        torch.manual_seed(0)
+        found.append(Clusters(3, 4).fit(X).assign(X))
+    assert len(found[0].unique()) > 1
+    assert torch.equal(*found)
 
 
 def test_random_embeddings_lag_behind_at_the_pace_of_the_network() -> None:
@@ -222,6 +252,9 @@ def test_the_level_of_a_new_task_of_many_exposures_is_that_of_a_known_one() -> N
         ({"embedding": "given"}, {"embeddings": ([0, 0, 2], np.ones((3, 2)))}, "one vector for each id"),
         ({"embedding": "given"}, {"embeddings": ([0, 1, 2], np.full((3, 2), np.nan))}, "NaN"),
         ({"embedding": "histogram"}, {}, "labels must be given"),
+        ({"embedding": "histogram"}, {"labels": np.full(90, np.nan)}, "labels holds missing values"),
+        ({"embedding": "histogram"}, {"labels": [None, *"ab" * 44, "c"]}, "labels holds missing values"),
+        ({"embedding": "given"}, {"embeddings": {0: [1.0], 1: [2.0], 2: [3.0, 4.0]}}, "all of one length"),
         ({"embedding": "histogram"}, {"labels": [1, 2]}, "labels must have one label for each of the 90 rows"),
         ({"dropout": (0.5, 0.5, 0.5)}, {}, "dropout must be one number, or one for each of the 2 layers"),
         ({"seed_tasks": 0}, {}, "seed_tasks must be an integer at least 1"),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from offmap.collaborative import ContrastiveDetector, GaussianDetector, RatioDetector
+from offmap.collaborative import ClosedFormDetector, ContrastiveDetector, GaussianDetector, RatioDetector
 from tests.collaborative.problems import ring
 
 
@@ -50,6 +50,29 @@ def test_a_label_that_occurred_stays() -> None:
     detector.add_task(9, X[:4], labels=[0, 0, 0, 1])
     detector.partial_fit(X[:3], [9] * 3, labels=[0, 0, 2])
     np.testing.assert_array_equal(detector.task_embeddings_[-1], [1, 1, 1])
+
+
+def test_what_was_trained_of_labels_that_do_not_occur_stays() -> None:
+    X, tasks = ring(4, 30)
+    detector = RatioDetector(embedding="label", pace=10.0, epochs=20, calibration=0.0, random_state=0)
+    detector.fit(X, tasks, labels=tasks)
+    before = detector.task_embeddings_.copy()
+    assert (before < 0).any()
+    detector.partial_fit(X, tasks, labels=tasks)
+    absent = ~np.eye(4, dtype=bool)
+    np.testing.assert_array_equal(detector.task_embeddings_[absent], before[absent])
+
+
+def test_levels_of_a_stream_are_those_of_one_piece() -> None:
+    X, tasks = ring(4, 60)
+    fresh = ring(4, 60, seed=1)[0]
+    ends = []
+    for pieces in (1, 6):
+        detector = ClosedFormDetector(features="fourier", size=16, random_state=0).fit(X, tasks)
+        for start in range(pieces):
+            detector.partial_fit(fresh[start::pieces], tasks[start::pieces])
+        ends.append(detector.tasks_.column("level").numpy().copy())
+    np.testing.assert_allclose(ends[0], ends[1], atol=0.03)
 
 
 def test_a_stream_takes_all_places_of_a_contrastive_task_in_time() -> None:

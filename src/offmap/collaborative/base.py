@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
@@ -59,7 +60,8 @@ class CollaborativeDetector(TaskModel):
             tasks: Id of the task of each exposure: all integers, all strings, or all tuples of these.
             rows: Row of ``X`` that each exposure is of, where rows are shown to more than one task.
             labels: Label of each row of ``X``, for embeddings that are made of labels.
-            embeddings: Vector of each task, for ``embedding="given"``: a mapping, or a pair of ids and matrix.
+            embeddings: Vector of each task, for ``embedding="given"``: a mapping, a pair of ids and matrix, or a frame
+                with the ids as its index.
         """
         rng = self._start()
         self._forget()
@@ -80,6 +82,9 @@ class CollaborativeDetector(TaskModel):
 
     def novelty(self, X: Any, tasks: ArrayLike, *, rows: ArrayLike | None = None) -> FloatArray:  # type: ignore[override] # the task is part of the question
         """How unfamiliar each row is to its task; higher is more novel.
+
+        It ranks rows of one task. ``predict`` does not compare it with ``threshold_``, which is in standard deviations
+        above the mean of a task's own exposures: what is much for one task may be little for another.
 
         Args:
             X: Rows or images.
@@ -211,6 +216,8 @@ class CollaborativeDetector(TaskModel):
         return self._encoded(X, None, np.unique(index), rng)
 
     def _learn_labels(self, labels: ArrayLike | None, length: int) -> Places | None:
+        if labels is not None and pd.isna(np.asarray(labels)).any():
+            raise ValueError("labels holds missing values; give them a label of their own")
         self.labels_ = np.empty(0) if labels is None else np.unique(np.asarray(labels))
         return self._known_labels(labels, length)
 

@@ -7,12 +7,13 @@ from math import prod
 import torch
 from torch import Tensor, nn
 
-from offmap.collaborative.embeddings import ClusterShares, Embedding, LabelShares, SeedRatios, Standardised
+from offmap.collaborative.embeddings import Clusters, Embedding, Labels, LabelsThatOccur, SeedRatios, TaskMeans
 from offmap.collaborative.exposures import Exposures
 from offmap.collaborative.joint import Schedule
 from offmap.collaborative.networked import NetworkDetector
 from offmap.collaborative.seeds import Choice, choose_seeds
 from offmap.collaborative.solve import Known
+from offmap.nets import Standardise
 from offmap.parameters import Count, Share
 
 
@@ -24,6 +25,7 @@ class EmbeddedDetector(NetworkDetector):
         embedding: Where embeddings start. "random": normal numbers. "learned": mean log ratios of seed tasks, from a
             model of these alone. "pseudo": shares of clusters. "label" and "histogram": the labels that occur, and
             their shares; both need ``labels`` in ``fit``. "given": the vectors passed to ``fit`` as ``embeddings``.
+            Means and shares are standardised over the tasks; those of a new task of few exposures lean to their mean.
         embedding_size: Width of random embeddings; number of clusters of "pseudo".
         seed_tasks: Number of seed tasks of "learned".
         seed_choice: How they are chosen: "random", "k_centre" (spread out) or "leverage".
@@ -44,33 +46,33 @@ class EmbeddedDetector(NetworkDetector):
 
     def _build_embedder(self) -> None:
         """Makes what turns exposures into first embeddings; embeddings that are random or given need nothing."""
-        embedder: nn.Module
+        embedder: TaskMeans | LabelsThatOccur
         if self.embedding == "learned":
-            seed_ratios = SeedRatios(self._body(), tuple(self.hidden), self.dropout, self.seed_count_)
-            embedder = Standardised(seed_ratios)
+            embedder = TaskMeans(SeedRatios(self._body(), tuple(self.hidden), self.dropout, self.seed_count_))
         elif self.embedding == "pseudo":
-            embedder = Standardised(ClusterShares(prod(self.input_shape_), self.embedding_size))
+            embedder = TaskMeans(Clusters(prod(self.input_shape_), self.embedding_size))
         elif self.embedding == "histogram":
-            embedder = Standardised(LabelShares(len(self.labels_), presence=False))
+            embedder = TaskMeans(Labels(len(self.labels_)))
         elif self.embedding == "label":
-            embedder = LabelShares(len(self.labels_), presence=True)
+            embedder = LabelsThatOccur(len(self.labels_))
         else:
             return
         self.embedder_ = embedder.to(self.device)
 
     def _learn_on(self, places: Tensor, features: Tensor, shown: Exposures) -> Tensor:
-        """Embeddings that are means go on as means; a label that occurs stays; others are found anew from the old."""
         known = Known(self.tasks_.column("embedding")[places], self.tasks_.column("count")[places, 0])
         if not self._made_of_exposures():
             return self._found(features, shown, known)
-        if self.embedding == "label":
-            return torch.maximum(known.embeddings, self._embed(features, shown))
-        return super()._learn_on(places, features, shown)
+        return self.embedder_.update(known, shown)
 
     def _embed(self, features: Tensor, shown: Exposures) -> Tensor:
         if not self.joint:
             return self._embed_alone(features, shown)
-        return self.embedder_(shown) if self._made_of_exposures() else self._found(features, shown, None)
+        if not self._made_of_exposures():
+            return self._found(features, shown, None)
+        count = len(shown.counts)
+        nothing = Known(features.new_zeros(count, self.embedding_size_), features.new_zeros(count))
+        return self.embedder_.update(nothing, shown)
 
     @abstractmethod
     def _embed_alone(self, features: Tensor, shown: Exposures) -> Tensor:
@@ -94,16 +96,22 @@ class EmbeddedDetector(NetworkDetector):
         self._build_embedder()
         if self.embedding == "random":
             return torch.randn(len(shown.counts), self.embedding_size, device=self.device)
-        if isinstance(self.embedder_, Standardised):
-            self._fit_means(self.embedder_.means, shown)
+        if isinstance(self.embedder_, TaskMeans):
+            self._fit_values(self.embedder_.values, shown)
             self.embedder_.measure(shown)
         with torch.no_grad():
             return self.embedder_(shown)
 
-    def _fit_means(self, means: nn.Module, shown: Exposures) -> None:
+    def _fit_values(self, values: nn.Module, shown: Exposures) -> None:
         """Learns what embeddings are means of, where that has to be learnt."""
-        if isinstance(means, SeedRatios):
-            centres = shown.task_means(shown.X.flatten(1))
-            means.fit(shown, choose_seeds(centres, self.seed_count_, self.seed_choice), Schedule.of(self))
-        elif isinstance(means, ClusterShares):
-            means.fit(shown.X[shown.index[torch.randperm(len(shown))[:20000]]])
+        if isinstance(values, SeedRatios):
+            seeds = choose_seeds(_centres(shown), self.seed_count_, self.seed_choice)
+            values.fit(shown, seeds, Schedule.of(self))
+        elif isinstance(values, Clusters):
+            values.fit(shown.X[shown.index[torch.randperm(len(shown))[:20000]]])
+
+
+def _centres(shown: Exposures) -> Tensor:
+    """Where the exposures of each task lie; columns count alike whatever their unit, pixels as they are."""
+    centres = shown.task_means(shown.X.flatten(1))
+    return Standardise(centres.shape[1]).to(centres.device).fit(centres)(centres) if shown.X.ndim == 2 else centres

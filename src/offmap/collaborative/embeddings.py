@@ -1,4 +1,4 @@
-"""First embeddings of tasks: each is the mean, over the exposures of a task, of something known of every row."""
+"""First embeddings of tasks: what is known of every row, and what is made of it over the exposures of a task."""
 
 from typing import Literal
 
@@ -11,44 +11,48 @@ from torch.nn.functional import one_hot
 from offmap.collaborative.exposures import Exposures
 from offmap.collaborative.joint import Schedule, mean_loss, optimizer_of
 from offmap.collaborative.networks import RowNetwork, perceptron
+from offmap.collaborative.solve import Known
 from offmap.nets import Standardise
 from offmap.train import Batch, Batches, descend, train
 
 Embedding = Literal["random", "learned", "pseudo", "label", "histogram", "given"]
 
 
-class LabelShares(nn.Module):
-    """The share of each label among a task's exposures; or, if only presence counts, 1 for labels that occur."""
+class Labels(nn.Module):
+    """The label of each row, as zeros and a one: their mean over a task is the share of each label."""
 
-    def __init__(self, labels: int, presence: bool) -> None:
+    def __init__(self, labels: int) -> None:
         super().__init__()
-        self.size, self.presence = labels, presence
+        self.size = labels
 
     def forward(self, shown: Exposures) -> Tensor:
-        """One vector a task."""
+        """One vector a row."""
         if shown.labels is None:
             raise ValueError('labels must be given for embedding="label" and embedding="histogram"')
-        shares = shown.task_means(one_hot(shown.labels, self.size).float())
-        return (shares > 0).float() if self.presence else shares
+        return one_hot(shown.labels, self.size).float()
 
 
-class ClusterShares(nn.Module):
-    """The share of each cluster of a Gaussian mixture among a task's exposures.
+class Clusters(nn.Module):
+    """The cluster of each row in a Gaussian mixture, as zeros and a one.
 
-    Rows are first rotated to their principal components, at most 32 of them.
+    Columns are standardised, pixels are not; then rows are rotated to their principal components, at most 32 of them.
     """
 
     def __init__(self, inputs: int, clusters: int) -> None:
         super().__init__()
         self.size = clusters
         kept = min(inputs, _LARGEST_MIXTURE)
+        self.standardise = Standardise(inputs)
         shapes = {"mean": (inputs,), "axes": (kept, inputs), "weight": (clusters,), "centres": (clusters, kept)}
         for name, shape in (shapes | {"precision": (clusters, kept, kept)}).items():
             self.register_buffer(name, torch.zeros(shape))
 
-    def fit(self, X: Tensor) -> "ClusterShares":
+    def fit(self, X: Tensor) -> "Clusters":
         """Finds the clusters of the rows ``X``, from 20,000 of them if there are more."""
-        rows = X[torch.randperm(len(X))[:20000]].flatten(1).double().cpu().numpy()
+        drawn = X[torch.randperm(len(X))[:20000]]
+        if X.ndim == 2:
+            self.standardise.fit(drawn)
+        rows = self.standardise(drawn.flatten(1)).double().cpu().numpy()
         kept = min(self.get_buffer("axes").shape[0], *rows.shape)
         pca = PCA(kept, random_state=int(torch.randint(2**31 - 1, ()))).fit(rows)
         mixture = GaussianMixture(
@@ -62,7 +66,7 @@ class ClusterShares(nn.Module):
 
     def assign(self, X: Tensor) -> Tensor:
         """The likeliest cluster of each row."""
-        z = (X.flatten(1) - self.get_buffer("mean")) @ self.get_buffer("axes").T
+        z = (self.standardise(X.flatten(1)) - self.get_buffer("mean")) @ self.get_buffer("axes").T
         precision = self.get_buffer("precision")
         apart = torch.einsum("nd,kde->nke", z, precision) - torch.einsum(
             "kd,kde->ke", self.get_buffer("centres"), precision
@@ -71,9 +75,9 @@ class ClusterShares(nn.Module):
         return (self.get_buffer("weight").log() + scale - 0.5 * apart.square().sum(dim=2)).argmax(dim=1)
 
     def forward(self, shown: Exposures) -> Tensor:
-        """One vector a task."""
+        """One vector a row."""
         clusters = torch.cat([self.assign(rows) for rows in shown.X.split(1024)])
-        return shown.task_means(one_hot(clusters, self.size).float())
+        return one_hot(clusters, self.size).float()
 
 
 class SeedRatios(nn.Module):
@@ -124,29 +128,66 @@ class SeedRatios(nn.Module):
         return self.layers(self.body(X))
 
     def forward(self, shown: Exposures) -> Tensor:
-        """The mean log ratios of each task."""
+        """The log ratios of each row."""
         with torch.no_grad():
-            return shown.task_means(torch.cat([self.ratios(rows) for rows in shown.X.split(1024)]))
+            return torch.cat([self.ratios(rows) for rows in shown.X.split(1024)])
 
 
-class Standardised(nn.Module):
-    """Embeddings of mean 0 and variance 1 over the tasks that were fitted.
+class TaskMeans(nn.Module):
+    r"""The mean over each task of something known of every row, standardised over the tasks that were fitted.
 
     Shares differ little from task to task: a network that starts from them as they are takes all tasks for one.
+
+    The mean of few exposures is farther out than any task. With variances $v$ within tasks and $b$ between them, the
+    best guess of a new task is $n / (n + v / b)$ of its mean: what is known of all tasks is worth $v / b$ exposures.
     """
 
-    def __init__(self, means: LabelShares | ClusterShares | SeedRatios) -> None:
+    worth: Tensor
+
+    def __init__(self, values: Labels | Clusters | SeedRatios) -> None:
         super().__init__()
-        self.means, self.standardise = means, Standardise(means.size)
+        self.values, self.standardise = values, Standardise(values.size)
+        self.register_buffer("worth", torch.zeros(values.size))
 
     def measure(self, shown: Exposures) -> None:
-        """Takes mean and variance of the tasks of ``shown``."""
-        self.standardise.fit(self.means(shown))
+        """Takes means and variances of the tasks of ``shown``."""
+        values, counts = self.values(shown).double(), shown.counts.unsqueeze(1).double()
+        means = shown.task_means(values)
+        self.standardise.fit(means)
+        squares = counts * (shown.task_means(values.square()) - means.square()).clamp(min=0)
+        within = squares.sum(dim=0) / (counts - 1).sum().clamp(min=1)
+        spread = means.var(dim=0, correction=0)
+        # Means differ by chance, too.
+        between = (spread - within * (1 / counts).mean()).clamp(min=_LEAST_BETWEEN * spread + 1e-12)
+        self.worth.copy_(within / between)
 
     def forward(self, shown: Exposures) -> Tensor:
-        """One vector a task."""
-        return self.standardise(self.means(shown))
+        """The vector that each task starts from."""
+        return self.standardise(shown.task_means(self.values(shown)))
+
+    def update(self, known: Known, shown: Exposures) -> Tensor:
+        """The vectors of tasks that are shown more than before."""
+        counts = shown.counts.unsqueeze(1)
+        share = counts / (known.counts.unsqueeze(1) + self.worth + counts)
+        return torch.lerp(known.embeddings, self(shown), share)
 
 
-# Principal components that a mixture looks at.
-_LARGEST_MIXTURE = 32
+class LabelsThatOccur(nn.Module):
+    """Ones at the labels that occur among the exposures of a task."""
+
+    def __init__(self, labels: int) -> None:
+        super().__init__()
+        self.values = Labels(labels)
+
+    def forward(self, shown: Exposures) -> Tensor:
+        """The vector that each task starts from."""
+        return (shown.task_means(self.values(shown)) > 0).float()
+
+    def update(self, known: Known, shown: Exposures) -> Tensor:
+        """The vectors of tasks that are shown more than before: what occurred stays, and so does what was trained."""
+        occur = self(shown)
+        return torch.where(occur > 0, torch.maximum(occur, known.embeddings), known.embeddings)
+
+
+# Principal components that a mixture looks at, and the least share of the variance of means that is not chance.
+_LARGEST_MIXTURE, _LEAST_BETWEEN = 32, 1e-3

@@ -24,7 +24,8 @@ class ForestDetector(CollaborativeDetector):
 
     Args:
         trees: Trees a forest.
-        max_samples: Exposures that a tree is grown from, at the most.
+        max_samples: Exposures that a tree is grown from, at the most. All forests have room for those of the largest
+            task that was fitted, and no more: a task that is added later is cut to as many.
 
     Reference: Liu, Ting and Zhou, Isolation Forest, ICDM 2008.
 

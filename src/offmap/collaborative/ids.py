@@ -30,7 +30,10 @@ def check_ids(tasks: Any, argument: str = "tasks") -> Ids:
     if ids.size == 0:
         raise ValueError(f"{argument} must hold at least one id")
     if ids.ndim != 1:
-        raise ValueError(f"{argument} must be flat, one id an exposure; got shape {ids.shape}")
+        raise ValueError(
+            f"{argument} must be flat, one id an exposure; got shape {ids.shape}. An id of several columns is a tuple: "
+            "zip the columns"
+        )
     if ids.dtype.kind in "iu":
         if ids.dtype == np.uint64 and len(ids) and ids.max() > _LARGEST:
             raise ValueError(f"{argument} must be integers of at most {_LARGEST}; got {ids.max()}")
@@ -62,10 +65,15 @@ def _kind(ids: Ids) -> str:
     return "tuples" if len(ids) and ids[0].startswith(_TUPLE) else "strings"
 
 
+def _plain_type(task: Any) -> type:
+    """The type of an id, NumPy's integers and strings counted as Python's; True and False are no integers here."""
+    if isinstance(task, np.integer):
+        return int
+    return str if isinstance(task, str) else type(task)
+
+
 def _is_tuple_of_ids(task: Any) -> bool:
-    return isinstance(task, tuple) and all(
-        isinstance(part, str | int | np.integer) and not isinstance(part, bool) for part in task
-    )
+    return isinstance(task, tuple) and all(_plain_type(part) in (int, str) for part in task)
 
 
 def _tuples_as_bytes(tasks: list[tuple[Any, ...]]) -> Ids:
@@ -84,14 +92,14 @@ def _of_objects(values: Iterable[Any]) -> Ids:
 
 
 def _as_array(tasks: Any) -> Ids:
-    if isinstance(tasks, list | tuple) and any(isinstance(task, tuple) for task in tasks[:1]):
+    if isinstance(tasks, list | tuple) and any(isinstance(task, tuple) for task in tasks):
         return _of_objects(tasks)
     ids: Ids = np.asarray(tasks)
     # NumPy makes strings of [1, "a"]: look at what was given, where that is cheap to tell.
     if isinstance(tasks, list | tuple) and ids.dtype.kind == "U" and not all(isinstance(task, str) for task in tasks):
         return np.array(tasks, dtype=object)
     if ids.dtype.kind in "OT" and ids.ndim == 1:
-        kinds = {str if isinstance(task, str) else type(task) for task in ids.tolist()}
+        kinds = {_plain_type(task) for task in ids.tolist()}
         return ids.astype(next(iter(kinds))) if kinds in ({str}, {int}) else ids
     return ids
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
@@ -20,7 +21,7 @@ from offmap.collaborative.levels import levelled, merged, own_levels, pooled
 from offmap.collaborative.tasks import TaskTable
 from offmap.train import local_seed
 
-Embeddings = Mapping[Any, ArrayLike] | tuple[ArrayLike, ArrayLike]
+Embeddings = Mapping[Any, ArrayLike] | tuple[ArrayLike, ArrayLike] | pd.DataFrame
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -184,7 +185,7 @@ class TaskModel(OpenWorldEstimator):
         """Level and spread of each task's own exposures; of no use, and left out, without calibration."""
         if self.calibration == 0:
             return vectors.new_zeros(len(vectors), 2)
-        pieces = zip(shown.index.split(_BLOCK), shown.tasks.split(_BLOCK), strict=True)
+        pieces = zip(shown.index.split(_CHUNK), shown.tasks.split(_CHUNK), strict=True)
         own = [self._familiarity_at(features[index], vectors, tasks) for index, tasks in pieces]
         return own_levels(-torch.cat(own), shown)
 
@@ -216,9 +217,13 @@ class TaskModel(OpenWorldEstimator):
 
 
 def _as_pair(embeddings: Embeddings) -> tuple[Any, NDArray[Any]]:
-    if isinstance(embeddings, Mapping):
-        return list(embeddings), np.array([np.asarray(vector, dtype=np.float64) for vector in embeddings.values()])
-    names, vectors = embeddings
+    if isinstance(embeddings, pd.DataFrame):
+        return embeddings.index.tolist(), embeddings.to_numpy(dtype=np.float64)
+    names: Any
+    vectors: Any
+    names, vectors = (list(embeddings), list(embeddings.values())) if isinstance(embeddings, Mapping) else embeddings
+    if len({np.shape(vector) for vector in vectors}) > 1:
+        raise ValueError("embeddings must have one vector for each id, all of one length")
     return names, np.asarray(vectors, dtype=np.float64)
 
 

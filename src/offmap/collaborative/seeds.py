@@ -32,6 +32,8 @@ def _k_centre(means: Tensor, count: int) -> Tensor:
     chosen = [(means - means.mean(dim=0)).norm(dim=1).argmax()]
     nearest = (means - means[chosen[0]]).norm(dim=1)
     for _ in range(count - 1):
+        # A task that was taken is not to be taken again, however alike all are.
+        nearest[chosen[-1]] = -1.0
         chosen.append(nearest.argmax())
         nearest = torch.minimum(nearest, (means - means[chosen[-1]]).norm(dim=1))
     return torch.stack(chosen)
