@@ -141,6 +141,14 @@ def test_chunks_are_all_of_one_size_and_join_to_the_whole(n: int) -> None:
     np.testing.assert_array_equal(doubled, 2 * rows[:, :2].astype(np.float32))
 
 
+def test_channels_that_come_first_are_named() -> None:
+    with pytest.raises(
+        ValueError, match=r"channels last; got shape \(4, 3, 16, 16\), which looks as if they came first"
+    ):
+        as_images(np.zeros((4, 3, 16, 16), dtype=np.float32), None)
+    assert as_images(np.zeros((4, 3, 16, 3), dtype=np.float32), None).shape == (4, 3, 16, 3)
+
+
 MILLION_ROWS = """
 import resource, sys
 import numpy as np

@@ -299,6 +299,29 @@ def test_what_cannot_be_written_is_refused_before_the_work(run: Run, arguments: 
     assert "gone" not in done.err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fit", "msp", "normal.csv", "--label", "kind", "--out", "normal.csv"),
+        ("score", "msp.safetensors", "normal.csv", "--label", "kind", "--out", "./normal.csv"),
+    ],
+)
+def test_what_is_read_is_not_written(run: Run, arguments: tuple[str, ...]) -> None:
+    before = Path("normal.csv").read_bytes()
+    done = run(*arguments)
+    assert done.code == cli.EXIT_BAD_INPUT
+    assert "it is read as well; name another file" in done.err
+    assert Path("normal.csv").read_bytes() == before
+
+
+def test_a_method_without_tasks_takes_none(run: Run, tmp_path: Path) -> None:
+    done = run("fit", "vae", "readings.csv", "--task", "device", "--out", tmp_path / "model")
+    assert (done.code, done.err) == (
+        cli.EXIT_BAD_INPUT,
+        "offmap: --task must be left out: VAEDetector knows no tasks\n",
+    )
+
+
 @pytest.mark.parametrize("arguments", [("fit",), ("fly",), ("methods", "--jsn"), ("demo", "--seed", "-1")])
 def test_wrong_usage_is_exit_code_2(run: Run, arguments: tuple[str, ...]) -> None:
     done = run(*arguments)

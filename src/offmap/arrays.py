@@ -69,6 +69,11 @@ def as_images(rows: Rows, image_shape: Sequence[int] | None, argument: str = "X"
         raise ValueError(
             f"{argument} must be (n, d) features or (n, h, w) or (n, h, w, c) images; got shape {rows.shape}"
         )
+    if rows.ndim == 4 and rows.shape[1] in (1, 3) and rows.shape[3] > 4:
+        raise ValueError(
+            f"{argument} must be (n, h, w, c) images, with channels last; got shape {rows.shape}, which looks as if "
+            "they came first: transpose(0, 2, 3, 1) makes them last"
+        )
     if rows.size == 0:
         raise ValueError(f"{argument} holds images without pixels; got shape {rows.shape}")
     if rows.dtype != np.uint8 and (rows.min() < 0 or rows.max() > 1):

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, clone
 from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
@@ -108,6 +109,7 @@ class OpenWorldEstimator(BaseEstimator, ABC):
         """Rows that have been encoded and checked, and are fit to work on."""
         if self.encoder is not None:
             X = self.encoder_.transform(X)
+            X = X.toarray() if issparse(X) else X  # type: ignore[attr-defined] # every sparse matrix has it
         elif holds_text(X):
             raise ValueError("X holds text; give an encoder, such as encoder=TextEncoder(), or encode it before")
         rows = check_rows(self, X, reset=reset, image_shape=getattr(self, "image_shape", None))

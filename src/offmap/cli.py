@@ -17,6 +17,7 @@ from offmap.errors import WorkFailed
 
 if TYPE_CHECKING:
     from offmap.data import Data
+    from offmap.workflow import Estimator
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 WRONG_PATHS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
@@ -124,9 +125,11 @@ def fit(
     from offmap.workflow import configure, fit_model, require_writable, summary_of
 
     with terminal.messages(quiet) as tell:
-        require_writable(out)
+        require_writable(out, inputs=[data])
         estimator = configure(method, settings or [], seed)
-        model = fit_model(estimator, _open(data, text, label, task))
+        opened = _open(data, text, label, task)
+        _require_tasks(estimator, task)
+        model = fit_model(estimator, opened)
         model.save(out)
         tell(f"wrote {out}")
     terminal.show_pairs("Fitted", {"model": str(out), **summary_of(model)}, as_json)
@@ -148,8 +151,10 @@ def score(
 
     with terminal.messages(quiet) as tell:
         if out is not None:
-            require_writable(out, TABLE_SUFFIXES)
-        frame = score_rows(load_model(model), _open(data, text, label, task))
+            require_writable(out, TABLE_SUFFIXES, [model, data])
+        loaded, opened = load_model(model), _open(data, text, label, task)
+        _require_tasks(loaded, task)
+        frame = score_rows(loaded, opened)
         novel = int(frame["novel"].sum())
         if out is not None:
             write_frame(frame, out)
@@ -181,8 +186,10 @@ def evaluate(
 
     with terminal.messages(quiet) as tell:
         if report is not None:
-            require_writable(report, (".html", ".htm"))
-        section = evaluate_model(load_model(model), _open(normal, text, label, task), _open(novel, text, label, task))
+            require_writable(report, (".html", ".htm"), [model, normal, novel])
+        loaded, opened = load_model(model), [_open(given, text, label, task) for given in (normal, novel)]
+        _require_tasks(loaded, task)
+        section = evaluate_model(loaded, *opened)
         if report is not None:
             facts = {"model": str(model), "normal rows": normal, "novel rows": novel}
             title = f"{section.name}: {normal} against {novel}"
@@ -244,6 +251,13 @@ def bench(
     if as_json:
         cells = [cell for name in chosen for cell in stored_cells(known[name], profile, row, column)]
         terminal.write(terminal.to_json({"cells": cells, "page": None if page is None else str(page)}))
+
+
+def _require_tasks(estimator: "Estimator", task: str | None) -> None:
+    from offmap.collaborative.base import CollaborativeDetector
+
+    if task is not None and not isinstance(estimator, CollaborativeDetector):
+        raise ValueError(f"--task must be left out: {type(estimator).__name__} knows no tasks")
 
 
 def _open(spec: str, text: str | None, label: str | None, task: str | None) -> "Data":

@@ -168,13 +168,17 @@ def write_frame(frame: pd.DataFrame, path: Path) -> None:
             frame.to_parquet(fresh, index=False)
 
 
-def require_writable(path: Path, suffixes: Collection[str] = ()) -> None:
+def require_writable(path: Path, suffixes: Collection[str] = (), inputs: Sequence[str | Path] = ()) -> None:
     """Finds out before the work, not after it, that its result cannot be written.
 
     Args:
         path: Where a file is to be written.
         suffixes: What its name may end in; anything, if there are none.
+        inputs: Files that the work reads, which its result must not replace.
     """
+    for given in map(Path, inputs):
+        if path.exists() and given.exists() and path.samefile(given):
+            raise ValueError(f"cannot write {path}: it is read as well; name another file")
     if suffixes and path.suffix not in suffixes:
         raise ValueError(f"a file to write must end in {' or '.join(suffixes)}; got {path}")
     if not path.parent.is_dir():

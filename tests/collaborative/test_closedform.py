@@ -69,6 +69,20 @@ def test_neighbours_count_for_tasks_of_few_exposures_and_for_no_others() -> None
 
 
 @pytest.mark.parametrize("features", ["fourier", "pca", "two_tower"])
+def test_rows_far_beyond_all_exposures_are_novel_to_every_task(features: str) -> None:
+    X, tasks = ring(8, 60)
+    detector = ClosedFormDetector(features=features, size=16, epochs=5, random_state=0)  # type: ignore[arg-type] # from a list
+    detector.fit(X, tasks)
+    ways = np.random.default_rng(1).normal(size=(50, 2))
+    for far in (100.0, 10_000.0):
+        out = far * ways / np.linalg.norm(ways, axis=1, keepdims=True)
+        for task in range(8):
+            assert (detector.predict(out, np.full(50, task)) == -1).all()
+    # Within reach nothing changes: the score is the ratio alone.
+    assert float(detector.reach_(torch.from_numpy(1.5 * X).float()).max()) == 0.0
+
+
+@pytest.mark.parametrize("features", ["fourier", "pca", "two_tower"])
 def test_a_stream_in_pieces_ends_where_a_batch_does(features: str) -> None:
     X, tasks = ring(8, 60)
     start = ClosedFormDetector(features=features, size=16, epochs=2, calibration=0.1, random_state=0)  # type: ignore[arg-type] # from a list

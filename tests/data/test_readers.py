@@ -205,6 +205,8 @@ def test_numbers_survive_a_csv(tmp_path_factory: pytest.TempPathFactory, rows: l
         ("a,b\n1,2,3\n4,5,6\n", {}, "more cells than its header"),
         ("a,b\n0,2,3\n1,5,6\n", {}, "more cells than its header"),
         ("a,b\n1,2\n4,5,6\n", {}, "cannot be read as a table"),
+        ("a\n1\n\n3\n", {}, "column 'a' of .* has 1 missing values in 3 rows"),
+        ("text\nhello\n\nthere\n", {"text": "text"}, "column 'text' of .* has 1 missing values in 3 rows"),
     ],
 )
 def test_table_refuses(tmp_path: Path, content: str, options: dict[str, str], message: str) -> None:
@@ -221,6 +223,29 @@ def test_missing_values_of_a_parquet_are_refused(tmp_path: Path) -> None:
         read(path, label="c")
     with pytest.raises(ValueError, match=r"column 'b' of .* has 1 missing values in 3 rows"):
         read(path, text="b")
+
+
+def test_empty_lines_at_the_end_are_no_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n1,x\n2,y\n\n\n")
+    assert read(tmp_path / "a.csv", label="b").X.tolist() == [[1.0], [2.0]]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["007", "010"], ["007", "010"]),
+        (["7", "X7"], ["7", "X7"]),
+        (["7", "0", "-3"], [7, 0, -3]),
+        (["0.5", "1"], [0.5, 1.0]),
+    ],
+)
+def test_labels_are_numbers_unless_that_would_change_them(
+    tmp_path: Path, words: list[str], expected: list[object]
+) -> None:
+    (tmp_path / "a.csv").write_text("a,kind\n" + "".join(f"1,{word}\n" for word in words))
+    y = read(tmp_path / "a.csv", label="kind").y
+    assert y is not None
+    assert y.tolist() == expected
 
 
 def test_tsv_knows_no_quotes(tmp_path: Path) -> None:

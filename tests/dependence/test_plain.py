@@ -2,8 +2,10 @@
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from numpy.typing import NDArray
@@ -40,6 +42,12 @@ def heavy_tailed(rows: int, seed: int) -> tuple[Array, Array]:
     scale = np.sqrt(2 / rng.chisquare(2, size=(rows, 1)))
     x, y = rng.normal(size=(2, rows, 3))
     return x * scale, y * scale
+
+
+@pytest.mark.parametrize("variables", [np.zeros((50, 3)), pd.DataFrame(np.zeros((50, 3))), {"a": np.zeros(50)}])
+def test_a_matrix_is_not_taken_for_a_list_of_variables(variables: Any) -> None:
+    with pytest.raises(ValueError, match=r"variables must be a list of arrays, one a variable"):
+        total_correlation(variables)
 
 
 def test_auto_finds_what_a_copula_cannot_see() -> None:

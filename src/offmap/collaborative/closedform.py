@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from offmap.collaborative.base import CollaborativeDetector
 from offmap.collaborative.blend import FEW, blend
 from offmap.collaborative.exposures import Exposures
-from offmap.collaborative.features import FourierFeatures, PrincipalFeatures
+from offmap.collaborative.features import FourierFeatures, PrincipalFeatures, Reach
 from offmap.collaborative.gram import Gram, log_ratio
 from offmap.collaborative.heads import RatioNetwork, TwoTowerHead
 from offmap.collaborative.joint import PACE, Schedule, fit_joint, ratio_loss
@@ -27,7 +27,8 @@ class ClosedFormDetector(CollaborativeDetector):
 
     A new task takes no training; a stream is a running mean, and ends where a batch would. The ridge
     $\lambda_n = \lambda \bar h / n$ is chosen on held-out exposures. A task with $n$ < 10 exposures is blended with its
-    ``neighbours`` nearest tasks: the mean of their weights counts $(10 - n) / 20$.
+    ``neighbours`` nearest tasks: the mean of their weights counts $(10 - n) / 20$. Rows more than twice as far out as
+    any exposure of any task are novel to all.
 
     Args:
         features: What is made of rows. "two_tower": learnt with the two-tower likelihood ratio. "fourier": random
@@ -84,6 +85,7 @@ class ClosedFormDetector(CollaborativeDetector):
 
     def _build_networks(self) -> None:
         self.features_ = self._make_features().to(self.device)
+        self.reach_ = Reach(prod(self.input_shape_), images=len(self.input_shape_) == 3).to(self.device)
         self.gram_ = Gram(self.embedding_size_).to(self.device)
 
     def _make_features(self) -> nn.Module:
@@ -100,6 +102,7 @@ class ClosedFormDetector(CollaborativeDetector):
         self._build_networks()
         training, held_out = shown.split(self.validation)
         self._learn_features(training, held_out)
+        self.reach_.measure(shown.X)
         features = self._all_raw(shown.X)
         self.gram_.measure(features, shown.weights)
         rotated = self.gram_.rotate(features)
@@ -131,16 +134,17 @@ class ClosedFormDetector(CollaborativeDetector):
             return torch.cat([self._raw(rows) for rows in X.split(1024)])
 
     def _features(self, X: Tensor) -> Tensor:
-        return self.gram_.rotate(self._raw(X))
+        """Centred and rotated features, and at last what a row loses for being far beyond all exposures."""
+        return torch.cat([self.gram_.rotate(self._raw(X)), self.reach_(X).unsqueeze(1)], dim=1)
 
     def _familiarity(self, features: Tensor, embeddings: Tensor) -> Tensor:
-        return log_ratio(1 + (features * embeddings).sum(dim=-1))
+        return log_ratio(1 + (features[..., :-1] * embeddings).sum(dim=-1)) - features[..., -1]
 
     def _familiarity_to_all(self, features: Tensor, embeddings: Tensor) -> Tensor:
-        return log_ratio(1 + features @ embeddings.T)
+        return log_ratio(1 + features[:, :-1] @ embeddings.T) - features[:, -1:]
 
     def _extras(self, features: Tensor, shown: Exposures) -> dict[str, Tensor]:
-        return {"mean": shown.task_means(features)}
+        return {"mean": shown.task_means(features[:, :-1])}
 
     def _extra_widths(self) -> dict[str, int]:
         return {"mean": self.embedding_size_}
@@ -149,13 +153,13 @@ class ClosedFormDetector(CollaborativeDetector):
         return False
 
     def _embed(self, features: Tensor, shown: Exposures) -> Tensor:
-        return self._solved(shown.task_means(features), shown.counts)
+        return self._solved(shown.task_means(features[:, :-1]), shown.counts)
 
     def _learn_on(self, places: Tensor, features: Tensor, shown: Exposures) -> Tensor:
         before = self.tasks_.column("count")[places, 0]
         total = before + shown.counts
         means = self.tasks_.column("mean")
-        means[places] += (shown.counts / total).unsqueeze(1) * (shown.task_means(features) - means[places])
+        means[places] += (shown.counts / total).unsqueeze(1) * (shown.task_means(features[:, :-1]) - means[places])
         return self._solved(means[places], total)
 
     def _solved(self, means: Tensor, counts: Tensor) -> Tensor:

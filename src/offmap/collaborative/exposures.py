@@ -84,7 +84,8 @@ def check_index(rows: ArrayLike | None, length: int, exposures: int) -> NDArray[
         return np.arange(length)
     index = np.asarray(rows)
     if index.dtype.kind not in "iu" or index.shape != (exposures,):
-        raise ValueError(f"rows must hold one integer for each of the {exposures} tasks; got shape {index.shape}")
+        found = f"{index.dtype} of shape {index.shape}"
+        raise ValueError(f"rows must hold one integer for each of the {exposures} tasks; got {found}")
     if len(index) and (index.min() < 0 or index.max() >= length):
         raise ValueError(f"rows must be from 0 to {length - 1}, the rows of X; got {index.min()} to {index.max()}")
     return index.astype(np.int64, copy=False)

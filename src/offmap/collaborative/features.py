@@ -1,4 +1,4 @@
-"""Features that closed forms are solved in: random, principal, or learnt."""
+"""Features that closed forms are solved in: random or principal ones; and where they end to mean anything."""
 
 import torch
 from torch import Tensor, nn
@@ -53,3 +53,33 @@ class PrincipalFeatures(nn.Module):
     def forward(self, X: Tensor) -> Tensor:
         """The features of rows."""
         return (X.flatten(1) - self.get_buffer("mean")) @ self.get_buffer("axes")
+
+
+class Reach(nn.Module):
+    r"""What rows lose in log ratio that lie far beyond all exposures, where features do not mean anything any more.
+
+    With the distance $d$ from the mean of all and that of the outermost exposure, $r$, a row beyond $2 r$ loses
+    $10 \log(d / 2 r)$, which is more than a ratio that is linear in features could gain on the way. Other rows lose
+    nothing. Distances are of standardised columns; all pixels of images have one scale.
+    """
+
+    farthest: Tensor
+
+    def __init__(self, inputs: int, images: bool) -> None:
+        super().__init__()
+        self.standardise = Standardise(1 if images else inputs)
+        self.register_buffer("farthest", torch.ones(()))
+
+    def measure(self, X: Tensor) -> None:
+        """Finds the outermost of some rows."""
+        self.standardise.fit(X.reshape(-1, len(self.standardise.mean)))
+        # Rows that are all alike are no reason to doubt those within a unit of them.
+        self.farthest.copy_(self._distance(X).max().clamp(min=1.0))
+
+    def forward(self, X: Tensor) -> Tensor:
+        """What each row loses."""
+        return 10 * (self._distance(X) / (2 * self.farthest)).clamp(min=1.0).log()
+
+    def _distance(self, X: Tensor) -> Tensor:
+        rows = X.flatten(1)
+        return self.standardise(rows).norm(dim=1) / rows.shape[1] ** 0.5

@@ -42,7 +42,7 @@ def read_table(path: Path, text: str | None = None, label: str | None = None) ->
     """
     if text is not None and text == label:
         raise ValueError(f"text and label must name two columns, not {text!r} twice")
-    frame = read_frame(path, strings=() if text is None else (text,))
+    frame = read_frame(path, strings=[column for column in (text, label) if column is not None])
     if frame.empty:
         raise ValueError(f"{path} must have at least one row")
     for role, column in (("text", text), ("label", label)):
@@ -57,6 +57,15 @@ def read_table(path: Path, text: str | None = None, label: str | None = None) ->
 
 
 def _read_lines(path: Path, strings: Sequence[str]) -> pd.DataFrame:
+    frame = _parsed(path, strings)
+    filled = np.flatnonzero((frame.notna() & (frame != "")).any(axis=1))
+    rows = int(filled[-1]) + 1 if len(filled) else 0
+    # Empty lines at the end are no rows, and are not to decide what columns hold.
+    return frame if rows == len(frame) else _parsed(path, strings, rows)
+
+
+def _parsed(path: Path, strings: Sequence[str], rows: int | None = None) -> pd.DataFrame:
+    """The first ``rows`` rows. One that is empty counts: left out, it would shift those after it."""
     tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -70,6 +79,8 @@ def _read_lines(path: Path, strings: Sequence[str]) -> pd.DataFrame:
                 # Else surplus cells would become an index, and every column would shift by one.
                 index_col=False,
                 low_memory=False,
+                skip_blank_lines=False,
+                nrows=rows,
             )
         except pd.errors.ParserWarning as error:
             raise ValueError("its rows have more cells than its header") from error
@@ -93,8 +104,14 @@ def _numbers(column: "pd.Series[Any]", path: Path) -> NDArray[np.float64]:
 
 
 def _labels(column: "pd.Series[Any]", path: Path) -> NDArray[Any]:
+    """Numbers, if all are; with a leading zero, as in codes and post codes, they are no numbers."""
     complete = _complete(column, path)
-    return complete.to_numpy() if pd.api.types.is_numeric_dtype(complete) else complete.to_numpy(dtype=str)
+    if pd.api.types.is_numeric_dtype(complete):
+        return complete.to_numpy()
+    words = complete.astype(str)
+    numbers = pd.to_numeric(words, errors="coerce")
+    as_numbers = numbers.notna().all() and not words.str.fullmatch(r"\s*[+-]?0\d.*").any()
+    return (numbers if as_numbers else words).to_numpy(dtype=None if as_numbers else str)
 
 
 def _complete(column: "pd.Series[Any]", path: Path, missing: Sequence[str] = ("",)) -> "pd.Series[Any]":

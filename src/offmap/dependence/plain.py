@@ -82,6 +82,11 @@ def total_correlation(
         >>> print(total_correlation([x, x + noise, other], estimator="gaussian-copula", random_state=0))
         0.3... nats (0.3... to 0.3...) by gaussian-copula
     """
+    if not isinstance(variables, list | tuple):
+        raise ValueError(
+            f"variables must be a list of arrays, one a variable, not {type(variables).__name__}; list(X.T) makes "
+            "one of the columns of a matrix X, and [frame[name] for name in frame] of a frame"
+        )
     if len(variables) < 2:
         raise ValueError(f"variables must be at least 2; got {len(variables)}")
     names = [f"variables[{place}]" for place in range(len(variables))]

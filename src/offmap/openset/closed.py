@@ -54,7 +54,7 @@ class ClosedSetClassifier(OpenSetClassifier):
     """What the methods share that train a classifier of the known classes and then look at what it does.
 
     Args:
-        hidden: Widths of the hidden layers; none makes the classifier linear.
+        hidden: Widths of the hidden layers; an empty tuple (``--set hidden=``) makes the classifier linear.
         dropout: Share of the features dropped while training.
         epochs: Passes over the training rows.
         batch_size: Rows a step.
