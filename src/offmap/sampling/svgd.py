@@ -62,7 +62,7 @@ def svgd_direction(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SVGD(BaseEstimator):
-    """Particles that flow to a density known up to a constant; more samples than particles are not to be had.
+    """Particles that flow to a density known up to a constant; more different samples than particles are not to be had.
 
     Args:
         log_density: Maps points ``(n, d)``, a torch tensor, to the log density up to a constant, ``(n,)``.
