@@ -85,3 +85,17 @@ def test_a_stream_takes_all_places_of_a_contrastive_task_in_time() -> None:
     stayed = (detector.task_embeddings_[0].reshape(16, -1) == first).all(axis=1).sum()
     # Each place keeps one of the first 30 of 330 with probability 1/11; all sixteen together 1.5 on average.
     assert stayed <= 6
+
+
+def test_an_interrupted_task_of_its_own_network_leaves_scores_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, tasks = ring(4, 30)
+    detector = RatioDetector(joint=False, dropout=0.5, epochs=1, calibration=0.0, random_state=0).fit(X, tasks)
+    before = detector.novelty(X, tasks)
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("offmap.collaborative.separate.train", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        detector.add_task(9, X[:20])
+    assert (detector.novelty(X, tasks) == before).all()

@@ -205,6 +205,7 @@ def test_numbers_survive_a_csv(tmp_path_factory: pytest.TempPathFactory, rows: l
         ("a,b\n1,2,3\n4,5,6\n", {}, "more cells than its header"),
         ("a,b\n0,2,3\n1,5,6\n", {}, "more cells than its header"),
         ("a,b\n1,2\n4,5,6\n", {}, "cannot be read as a table"),
+        ("a\n1\ninf\n3\n", {}, "column 'a' of .* holds infinity in row 1"),
         ("a\n1\n\n3\n", {}, "column 'a' of .* has 1 missing values in 3 rows"),
         ("text\nhello\n\nthere\n", {"text": "text"}, "column 'text' of .* has 1 missing values in 3 rows"),
     ],
@@ -265,6 +266,8 @@ def test_unknown_format_lists_the_known_ones(tmp_path: Path) -> None:
     (tmp_path / "a.xlsx").write_bytes(b"")
     with pytest.raises(ValueError, match=r"\.npz, \.npy, \.csv, .*\.parquet, or a folder of images"):
         read(tmp_path / "a.xlsx")
+    with pytest.raises(ValueError, match=r"a\.xlsx must be one of"):
+        read(tmp_path / "a.xlsx", label="kind")
 
 
 def test_missing_path_is_said_to_be_missing(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from offmap.data.tables import TABLE_SUFFIXES, read_table
 
 __all__ = ["open_data", "read"]
 
+FILE_SUFFIXES = (".npz", ".npy", *TABLE_SUFFIXES)
+
 
 def read(path: str | Path, text: str | None = None, label: str | None = None, split: str | None = None) -> Data:
     """Reads rows, and labels where there are any, from a file or a folder of images.
@@ -34,6 +36,10 @@ def read(path: str | Path, text: str | None = None, label: str | None = None, sp
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
     name = path.name.lower()
+    if not path.is_dir() and not name.endswith(FILE_SUFFIXES):
+        raise ValueError(
+            f"{path} must be one of {', '.join(FILE_SUFFIXES)}, or a folder of images ({', '.join(IMAGE_SUFFIXES)})"
+        )
     if name.endswith(TABLE_SUFFIXES):
         _refuse(path, "an .npz file", split=split)
         return read_table(path, text, label)
@@ -41,14 +47,7 @@ def read(path: str | Path, text: str | None = None, label: str | None = None, sp
     if name.endswith(".npz"):
         return read_npz(path, split)
     _refuse(path, "an .npz file", split=split)
-    if path.is_dir():
-        return read_images(path)
-    if name.endswith(".npy"):
-        return read_npy(path)
-    raise ValueError(
-        f"{path} must be one of {', '.join(('.npz', '.npy', *TABLE_SUFFIXES))}, or a folder of images "
-        f"({', '.join(IMAGE_SUFFIXES)})"
-    )
+    return read_images(path) if path.is_dir() else read_npy(path)
 
 
 def open_data(spec: str, text: str | None = None, label: str | None = None, split: str | None = None) -> Data:

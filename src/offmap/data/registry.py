@@ -74,7 +74,7 @@ def hint(name: str) -> str:
         "did you mean 'fashion-mnist'?"
     """
     near = difflib.get_close_matches(name.lower(), CATALOGUE, n=1)
-    return f"did you mean {near[0]!r}?" if near else "offmap.data.names() lists the data sets"
+    return f"did you mean {near[0]!r}?" if near else "`offmap datasets` lists the data sets"
 
 
 def load(name: str, split: str | None = None) -> Data:

@@ -100,7 +100,10 @@ def _numbers(column: "pd.Series[Any]", path: Path) -> NDArray[np.float64]:
         raise ValueError(
             f"column {column.name!r} of {path} must hold numbers{example}; name it as text or label, or leave it out"
         )
-    return complete.to_numpy(dtype=np.float64)
+    numbers = complete.to_numpy(dtype=np.float64)
+    if np.isinf(numbers).any():
+        raise ValueError(f"column {column.name!r} of {path} holds infinity in row {int(np.isinf(numbers).argmax())}")
+    return numbers
 
 
 def _labels(column: "pd.Series[Any]", path: Path) -> NDArray[Any]:
