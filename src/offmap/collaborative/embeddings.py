@@ -151,7 +151,7 @@ class TaskMeans(nn.Module):
 
     def measure(self, shown: Exposures) -> None:
         """Takes means and variances of the tasks of ``shown``."""
-        values, counts = self.values(shown).double(), shown.counts.unsqueeze(1).double()
+        values, counts = self.values(shown), shown.counts.unsqueeze(1)
         means = shown.task_means(values)
         self.standardise.fit(means)
         squares = counts * (shown.task_means(values.square()) - means.square()).clamp(min=0)
