@@ -314,6 +314,14 @@ def test_what_is_read_is_not_written(run: Run, arguments: tuple[str, ...]) -> No
     assert Path("normal.csv").read_bytes() == before
 
 
+def test_novel_rows_need_no_labels(run: Run, tmp_path: Path) -> None:
+    pd.read_csv("novel.csv").drop(columns="kind").to_csv(tmp_path / "novel.csv", index=False)
+    given = ("evaluate", "msp.safetensors", "--normal", "normal.csv", "--label", "kind", "--json", "--novel")
+    assert run(*given, tmp_path / "novel.csv").data == run(*given, "novel.csv").data
+    done = run("evaluate", "msp.safetensors", "--normal", "normal.csv", "--novel", "novel.csv", "--label", "sort")
+    assert "label must be a column of normal.csv, not 'sort'" in done.err
+
+
 def test_a_method_without_tasks_takes_none(run: Run, tmp_path: Path) -> None:
     done = run("fit", "vae", "readings.csv", "--task", "device", "--out", tmp_path / "model")
     assert (done.code, done.err) == (

@@ -187,9 +187,10 @@ def evaluate(
     with terminal.messages(quiet) as tell:
         if report is not None:
             require_writable(report, (".html", ".htm"), [model, normal, novel])
-        loaded, opened = load_model(model), [_open(given, text, label, task) for given in (normal, novel)]
+        loaded = load_model(model)
+        known, strange = _open(normal, text, label, task), _open_novel(novel, text, label, task)
         _require_tasks(loaded, task)
-        section = evaluate_model(loaded, *opened)
+        section = evaluate_model(loaded, known, strange)
         if report is not None:
             facts = {"model": str(model), "normal rows": normal, "novel rows": novel}
             title = f"{section.name}: {normal} against {novel}"
@@ -266,6 +267,18 @@ def _open(spec: str, text: str | None, label: str | None, task: str | None) -> "
     if label is not None and task is not None:
         raise ValueError("--label and --task must not both be given: a model learns classes or tasks")
     return open_data(spec, text=text, label=label if task is None else task)
+
+
+def _open_novel(spec: str, text: str | None, label: str | None, task: str | None) -> "Data":
+    """Rows of no known class: where they have no column of labels, none is needed."""
+    from offmap.data.tables import NoSuchColumn
+
+    try:
+        return _open(spec, text, label, task)
+    except NoSuchColumn:
+        if label is None:
+            raise
+        return _open(spec, text, None, None)
 
 
 def _stop(error: BaseException, code: int) -> NoReturn:

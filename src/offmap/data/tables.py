@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 from offmap.data.decoding import decoding
 from offmap.data.rows import Data, as_texts
 
-__all__ = ["TABLE_SUFFIXES", "read_frame", "read_table"]
+__all__ = ["TABLE_SUFFIXES", "NoSuchColumn", "read_frame", "read_table"]
 
 TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 _SPELLINGS_OF_MISSING = ("", "na", "n/a", "nan", "none", "null")
+
+
+class NoSuchColumn(ValueError):
+    """A table lacks the column that was named as its text or its label."""
 
 
 def read_frame(path: Path, strings: Sequence[str] = ()) -> pd.DataFrame:
@@ -47,7 +51,7 @@ def read_table(path: Path, text: str | None = None, label: str | None = None) ->
         raise ValueError(f"{path} must have at least one row")
     for role, column in (("text", text), ("label", label)):
         if column is not None and column not in frame.columns:
-            raise ValueError(f"{role} must be a column of {path}, not {column!r}; it has {_listed(frame.columns)}")
+            raise NoSuchColumn(f"{role} must be a column of {path}, not {column!r}; it has {_listed(frame.columns)}")
     y = None if label is None else _labels(frame[label], path)
     if text is not None:
         return Data(as_texts(_complete(frame[text], path)), y, name=str(path))
