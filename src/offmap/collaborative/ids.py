@@ -30,10 +30,8 @@ def check_ids(tasks: Any, argument: str = "tasks") -> Ids:
     if ids.size == 0:
         raise ValueError(f"{argument} must hold at least one id")
     if ids.ndim != 1:
-        raise ValueError(
-            f"{argument} must be flat, one id an exposure; got shape {ids.shape}. An id of several columns is a tuple: "
-            "zip the columns"
-        )
+        hint = "; an id of several columns is a tuple: zip the columns" if ids.ndim == 2 else ""
+        raise ValueError(f"{argument} must be flat, one id an exposure; got shape {ids.shape}{hint}")
     if ids.dtype.kind in "iu":
         if ids.dtype == np.uint64 and len(ids) and ids.max() > _LARGEST:
             raise ValueError(f"{argument} must be integers of at most {_LARGEST}; got {ids.max()}")
