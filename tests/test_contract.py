@@ -9,9 +9,11 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 import offmap
 from offmap.calibration import CalibrationWarning
+from offmap.openset import MSPClassifier
 from tests.estimators import CLASSES, CLASSIFIERS, DETECTORS, small
 
 Array = NDArray[Any]
@@ -150,6 +152,12 @@ def test_an_encoder_does_not_learn_from_the_held_out_rows(cls: Any) -> None:
     assert len(model.encoder_.known_) == 150
     assert model.encoder_.random_state is not None
     assert np.mean(model.predict(X[300:]) == -1) < 0.2
+
+
+def test_sparse_rows_of_an_encoder_are_taken() -> None:
+    texts, kinds = ["red apple", "green apple", "blue car", "black car"] * 30, ["fruit", "fruit", "car", "car"] * 30
+    model = small(MSPClassifier, encoder=TfidfVectorizer(), epochs=50, calibration=0.3).fit(texts, kinds)
+    assert model.predict_closed(["an apple", "a car"]).tolist() == ["fruit", "car"]
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
