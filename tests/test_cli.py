@@ -304,6 +304,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(run: Run, arguments: 
     [
         ("fit", "msp", "normal.csv", "--label", "kind", "--out", "normal.csv"),
         ("score", "msp.safetensors", "normal.csv", "--label", "kind", "--out", "./normal.csv"),
+        ("fit", "vae", "normal.csv:train", "--out", "normal.csv"),
     ],
 )
 def test_what_is_read_is_not_written(run: Run, arguments: tuple[str, ...]) -> None:

@@ -127,9 +127,7 @@ def fit(
     with terminal.messages(quiet) as tell:
         require_writable(out, inputs=[data])
         estimator = configure(method, settings or [], seed)
-        opened = _open(data, text, label, task)
-        _require_tasks(estimator, task)
-        model = fit_model(estimator, opened)
+        model = fit_model(estimator, _open(estimator, data, text, label, task))
         model.save(out)
         tell(f"wrote {out}")
     terminal.show_pairs("Fitted", {"model": str(out), **summary_of(model)}, as_json)
@@ -151,10 +149,9 @@ def score(
 
     with terminal.messages(quiet) as tell:
         if out is not None:
-            require_writable(out, TABLE_SUFFIXES, [model, data])
-        loaded, opened = load_model(model), _open(data, text, label, task)
-        _require_tasks(loaded, task)
-        frame = score_rows(loaded, opened)
+            require_writable(out, TABLE_SUFFIXES, [str(model), data])
+        loaded = load_model(model)
+        frame = score_rows(loaded, _open(loaded, data, text, label, task))
         novel = int(frame["novel"].sum())
         if out is not None:
             write_frame(frame, out)
@@ -186,11 +183,10 @@ def evaluate(
 
     with terminal.messages(quiet) as tell:
         if report is not None:
-            require_writable(report, (".html", ".htm"), [model, normal, novel])
+            require_writable(report, (".html", ".htm"), [str(model), normal, novel])
         loaded = load_model(model)
-        known, strange = _open(normal, text, label, task), _open_novel(novel, text, label, task)
-        _require_tasks(loaded, task)
-        section = evaluate_model(loaded, known, strange)
+        known = _open(loaded, normal, text, label, task)
+        section = evaluate_model(loaded, known, _open_novel(loaded, novel, text, label, task))
         if report is not None:
             facts = {"model": str(model), "normal rows": normal, "novel rows": novel}
             title = f"{section.name}: {normal} against {novel}"
@@ -254,31 +250,28 @@ def bench(
         terminal.write(terminal.to_json({"cells": cells, "page": None if page is None else str(page)}))
 
 
-def _require_tasks(estimator: "Estimator", task: str | None) -> None:
+def _open(estimator: "Estimator", spec: str, text: str | None, label: str | None, task: str | None) -> "Data":
     from offmap.collaborative.base import CollaborativeDetector
-
-    if task is not None and not isinstance(estimator, CollaborativeDetector):
-        raise ValueError(f"--task must be left out: {type(estimator).__name__} knows no tasks")
-
-
-def _open(spec: str, text: str | None, label: str | None, task: str | None) -> "Data":
     from offmap.data import open_data
 
     if label is not None and task is not None:
         raise ValueError("--label and --task must not both be given: a model learns classes or tasks")
-    return open_data(spec, text=text, label=label if task is None else task)
+    opened = open_data(spec, text=text, label=label if task is None else task)
+    if task is not None and not isinstance(estimator, CollaborativeDetector):
+        raise ValueError(f"--task must be left out: {type(estimator).__name__} knows no tasks")
+    return opened
 
 
-def _open_novel(spec: str, text: str | None, label: str | None, task: str | None) -> "Data":
+def _open_novel(estimator: "Estimator", spec: str, text: str | None, label: str | None, task: str | None) -> "Data":
     """Rows of no known class: where they have no column of labels, none is needed."""
     from offmap.data.tables import NoSuchColumn
 
     try:
-        return _open(spec, text, label, task)
+        return _open(estimator, spec, text, label, task)
     except NoSuchColumn:
         if label is None:
             raise
-        return _open(spec, text, None, None)
+        return _open(estimator, spec, text, None, None)
 
 
 def _stop(error: BaseException, code: int) -> NoReturn:

@@ -15,6 +15,7 @@ from offmap.base import Detector, OpenSetClassifier
 from offmap.calibration import p_values
 from offmap.collaborative.base import CollaborativeDetector
 from offmap.data import Data, TextEncoder
+from offmap.data.readers import path_of
 from offmap.files import replacing
 from offmap.metrics import open_set_summary
 from offmap.report import Sample, Section, section_from, section_of
@@ -168,16 +169,16 @@ def write_frame(frame: pd.DataFrame, path: Path) -> None:
             frame.to_parquet(fresh, index=False)
 
 
-def require_writable(path: Path, suffixes: Collection[str] = (), inputs: Sequence[str | Path] = ()) -> None:
+def require_writable(path: Path, suffixes: Collection[str] = (), inputs: Sequence[str] = ()) -> None:
     """Finds out before the work, not after it, that its result cannot be written.
 
     Args:
         path: Where a file is to be written.
         suffixes: What its name may end in; anything, if there are none.
-        inputs: Files that the work reads, which its result must not replace.
+        inputs: What the work reads, as ``open_data`` takes it; its result must not replace that.
     """
-    for given in map(Path, inputs):
-        if path.exists() and given.exists() and path.samefile(given):
+    for given in map(path_of, inputs):
+        if given is not None and path.exists() and path.samefile(given):
             raise ValueError(f"cannot write {path}: it is read as well; name another file")
     if suffixes and path.suffix not in suffixes:
         raise ValueError(f"a file to write must end in {' or '.join(suffixes)}; got {path}")

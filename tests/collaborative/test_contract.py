@@ -150,6 +150,8 @@ def test_tuples_are_ids_too(tmp_path: Path) -> None:
     shops = [("shop", int(task)) for task in tasks]
     known = {shop: np.eye(6)[shop[1]] for shop in shops}
     detector = small(RatioDetector, embedding="given").fit(X, shops, embeddings=known)
+    framed = small(RatioDetector, embedding="given").fit(X, shops, embeddings=pd.DataFrame(known).T)
+    assert (framed.novelty(X, shops) == detector.novelty(X, shops)).all()
     detector.add_task(("kiosk", "north", 7), X[:20])
     detector.save(tmp_path / "model.safetensors")
     loaded = offmap.load(tmp_path / "model.safetensors")

@@ -205,7 +205,7 @@ class TaskModel(OpenWorldEstimator):
         table = TaskTable()
         keys = check_ids(names, "embeddings")
         if len(np.unique(keys)) != len(keys) or vectors.ndim != 2 or len(vectors) != len(keys):
-            raise ValueError("embeddings must have one vector for each id, all of one length")
+            raise ValueError(_UNEVEN)
         if not np.isfinite(vectors).all():
             raise ValueError("embeddings holds NaN or infinities")
         same_kind(ids, keys, "embeddings")
@@ -223,9 +223,10 @@ def _as_pair(embeddings: Embeddings) -> tuple[Any, NDArray[Any]]:
     vectors: Any
     names, vectors = (list(embeddings), list(embeddings.values())) if isinstance(embeddings, Mapping) else embeddings
     if len({np.shape(vector) for vector in vectors}) > 1:
-        raise ValueError("embeddings must have one vector for each id, all of one length")
+        raise ValueError(_UNEVEN)
     return names, np.asarray(vectors, dtype=np.float64)
 
 
+_UNEVEN = "embeddings must have one vector for each id, all of one length"
 # Pairs whose features are held at once; rows, and tasks, that are scored at once.
 _BLOCK, _CHUNK, _TASKS = 65536, 1024, 4096

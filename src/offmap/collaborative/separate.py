@@ -118,27 +118,28 @@ def fit_apart(
     order = torch.argsort(shown.tasks, stable=True)
     own = shown.index[order].split(shown.counts.tolist())
     steps = max(1, round(len(shown) / len(own) / size))
+
+    def fit_group(first: int) -> Tensor:
+        group = nn.ParameterList([weights[first : first + _GROUP].clone()])
+
+        def terms(batch: Batch) -> dict[str, Tensor]:
+            mine, rest = (shown.X[index] for index in batch)
+            return {"apart": objective(lambda rows: stack(group[0], rows), mine, rest)}
+
+        optimizer = AdamW(group.parameters(), lr=lr, weight_decay=weight_decay)
+        batches = OwnAndPopulation(tuple(own[first : first + _GROUP]), population, size, steps)
+        train(
+            descend(optimizer, terms),
+            batches,
+            epochs=epochs,
+            state={"group": group, "optimizer": optimizer},
+            label="tasks apart",
+        )
+        return group[0].detach()
+
     stack.template.train()
     try:
-        found = []
-        for first in range(0, len(own), _GROUP):
-            group = nn.ParameterList([weights[first : first + _GROUP].clone()])
-
-            def terms(batch: Batch, group: nn.ParameterList = group) -> dict[str, Tensor]:
-                mine, rest = (shown.X[index] for index in batch)
-                return {"apart": objective(lambda rows: stack(group[0], rows), mine, rest)}
-
-            optimizer = AdamW(group.parameters(), lr=lr, weight_decay=weight_decay)
-            batches = OwnAndPopulation(tuple(own[first : first + _GROUP]), population, size, steps)
-            train(
-                descend(optimizer, terms),
-                batches,
-                epochs=epochs,
-                state={"group": group, "optimizer": optimizer},
-                label="tasks apart",
-            )
-            found.append(group[0].detach())
-        return torch.cat(found)
+        return torch.cat([fit_group(first) for first in range(0, len(own), _GROUP)])
     finally:
         # However training ends: scores of a network that drops units at random would be random.
         stack.template.eval()

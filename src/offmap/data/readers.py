@@ -9,7 +9,7 @@ from offmap.data.rows import Data
 from offmap.data.store import DataNotFound
 from offmap.data.tables import TABLE_SUFFIXES, read_table
 
-__all__ = ["open_data", "read"]
+__all__ = ["open_data", "path_of", "read"]
 
 FILE_SUFFIXES = (".npz", ".npy", *TABLE_SUFFIXES)
 
@@ -73,6 +73,12 @@ def open_data(spec: str, text: str | None = None, label: str | None = None, spli
         _refuse(name, "a table", text=text, label=label)
         return load(name, split)
     raise DataNotFound(f"{name!r} is neither a file or folder nor a data set; {hint(name)}")
+
+
+def path_of(spec: str) -> Path | None:
+    """The file or folder that ``spec`` names, without a split; None if it names a data set or nothing."""
+    name, _ = _separate(spec, None)
+    return Path(name) if _on_disk(name) else None
 
 
 def _separate(spec: str, split: str | None) -> tuple[str, str | None]:

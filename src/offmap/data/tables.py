@@ -117,8 +117,9 @@ def _labels(column: "pd.Series[Any]", path: Path) -> NDArray[Any]:
         return complete.to_numpy()
     words = complete.astype(str)
     numbers = pd.to_numeric(words, errors="coerce")
-    as_numbers = numbers.notna().all() and not words.str.fullmatch(r"\s*[+-]?0\d.*").any()
-    return (numbers if as_numbers else words).to_numpy(dtype=None if as_numbers else str)
+    if numbers.notna().all() and not words.str.fullmatch(r"\s*[+-]?0\d.*").any():
+        return numbers.to_numpy()
+    return words.to_numpy(dtype=str)
 
 
 def _complete(column: "pd.Series[Any]", path: Path, missing: Sequence[str] = ("",)) -> "pd.Series[Any]":

@@ -48,13 +48,12 @@ HOW = (
     "better by count than the true lift is. Random embeddings have the step size of the network, as all have in the "
     "paper; the tenfold one is ours. The graph is that of films, genres and decades, embedded by its spectrum, in "
     "place of KTUP on a knowledge base; histograms are of the training exposures. These, shares of clusters and "
-    "learned embeddings start with mean 0 and variance 1 over the films. * marks extra knowledge. "
-    "Training moves all embeddings, as in the paper, but those `kept`, which are ours: what a label tells of a film is "
-    "then not learnt away. It "
-    "stops when the loss on a tenth of the training exposures does not fall any more, or after 20 passes; those of two "
-    "towers and the closed form, which learn from all pairs of a batch, after 10, and those of densities, with larger "
-    "batches and steps, after 6. The closed "
-    "form on principal components was added after the first results of the others had been seen."
+    "learned embeddings start with mean 0 and variance 1 over the films. * marks extra knowledge. Training moves all "
+    "embeddings, as in the paper, but those `kept`, which are ours: what a label tells of a film is then not learnt "
+    "away. It stops when the loss on a tenth of the training exposures does not fall any more, or after 20 passes; "
+    "that of two towers and the closed form, which learn from all pairs of a batch, after 10, and that of densities, "
+    "with larger batches and steps, after 6. The closed form on principal components was added after the first results "
+    "of the others had been seen."
 )
 
 
