@@ -33,6 +33,6 @@ $(VENV)/.runtime: pyproject.toml $(VENV)/.torch
 	$(INSTALL) --editable .
 	touch $@
 
-$(VENV)/.dev: pyproject.toml $(VENV)/.torch
-	$(INSTALL) --editable ".[dev,text,rl]"
+$(VENV)/.dev: pyproject.toml benchmarks/pyproject.toml $(VENV)/.torch
+	$(INSTALL) --editable ".[dev,text,rl]" --editable ./benchmarks
 	touch $@ $(VENV)/.runtime

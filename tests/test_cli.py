@@ -16,8 +16,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import offmap
-from offmap import bench, catalog, cli, terminal
-from offmap.bench import Figure, Table
+from offmap import catalog, cli, terminal
 from offmap.data import load, read
 from offmap.sampling import FGAN
 from offmap.workflow import configure, fit_model
@@ -89,7 +88,7 @@ def test_version_and_help(run: Run) -> None:
     assert re.fullmatch(r"offmap \d+\.\d+\.\d+\n", run("--version").out)
     shown = run("--help")
     assert shown.code == 0
-    assert all(name in shown.out for name in ("methods", "datasets", "fit", "score", "evaluate", "demo", "bench"))
+    assert all(name in shown.out for name in ("methods", "datasets", "fit", "score", "evaluate", "demo"))
     assert run("-h").out == shown.out
 
 
@@ -392,61 +391,6 @@ def test_scores_stop_when_their_reader_leaves(run: Run, monkeypatch: pytest.Monk
     with os.fdopen(writing, "w", buffering=1) as stream:
         monkeypatch.setattr(sys, "stdout", stream)
         assert run("score", "vae.safetensors", "unlabelled.npy", form) == (0, "", "")
-
-
-@pytest.fixture
-def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Two tables of one group and a figure, and the calls they got."""
-    calls: list[str] = []
-
-    def measure(method: int, column: str, seed: int) -> dict[str, float]:
-        calls.append(column)
-        return {"square": method**2 if method < 9 else np.nan}
-
-    def table(name: str, source: str) -> Table:
-        shape: dict[str, Any] = {"columns": (name,), "metrics": ("square",), "measure": measure}
-        seeds: dict[str, Any] = {"seeds": {"cpu": [0]}, "profiles": {"cpu": {}}}
-        return Table(name=name, source=source, rows={"two": 2, "nine": 9}, **shape, **seeds)
-
-    figure = Figure(name="dots", source="Paper, Figure 1", draw=lambda path, profile: path.touch())
-    known = {
-        "powers-small": table("powers-small", "Paper, one"),
-        "powers-large": table("powers-large", "Paper, two"),
-        "dots": figure,
-    }
-    monkeypatch.setattr(bench, "discover", lambda: known)
-    monkeypatch.chdir(tmp_path)
-    return calls
-
-
-def test_benchmarks_are_listed_run_by_name_or_group_and_rendered(run: Run, papers: list[str]) -> None:
-    assert [line["name"] for line in run("bench", "--json").data] == ["powers-small", "powers-large", "dots"]
-    assert papers == []
-    done = run("bench", "powers", "--row", "two", "--render")
-    assert papers == ["powers-small", "powers-large"]
-    assert all(source in done.out for source in ("Paper, one", "Paper, two"))
-    assert done.err.splitlines()[-1] == f"wrote {Path('docs/benchmarks.md')}"
-    assert "drew" in run("bench", "dots").out
-    again = run("bench", "powers-small", "--json", "--quiet")
-    assert papers[2:] == ["powers-small"]
-    assert [cell["runs"][0]["metrics"] for cell in again.data["cells"]] == [{"square": 4.0}, {"square": None}]
-    assert again.err == ""
-
-
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (("powers", "powers-smal"), "did you mean 'powers-small'?"),
-        (("power",), "did you mean 'powers'?"),
-        (("xyz",), "'offmap bench' lists them"),
-    ],
-)
-def test_an_unknown_benchmark_is_refused_before_any_is_run(
-    run: Run, papers: list[str], names: tuple[str, ...], message: str
-) -> None:
-    done = run("bench", *names)
-    assert (done.code, papers) == (cli.EXIT_BAD_INPUT, [])
-    assert message in done.err
 
 
 def commands_of(page: Path) -> list[str]:

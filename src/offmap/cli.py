@@ -213,43 +213,6 @@ def demo(
     terminal.show(TITLE, table_of(found.sections), as_json, whole)
 
 
-@app.command()
-def bench(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Tables, figures, or groups of them; none lists all.")
-    ] = None,
-    profile: Annotated[str, typer.Option(help="'cpu' (minutes) or 'paper' (the paper's protocol).")] = "cpu",
-    row: Annotated[list[str] | None, typer.Option(help="Only this row.")] = None,
-    column: Annotated[list[str] | None, typer.Option(help="Only this column.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Measure again what was measured before.")] = False,
-    render: Annotated[bool, typer.Option("--render", help="Write docs/benchmarks.md from the results.")] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Run tables of the papers, going on where the last run stopped."""
-    from offmap import bench as library
-    from offmap.bench.select import select, stored_cells
-
-    known = {item.name: item for item in library.everything()}
-    if not names and not render:
-        listed = [{"name": item.name, "source": item.source, "shows": item.caption} for item in known.values()]
-        terminal.show("Tables and figures", listed, as_json)
-        return
-    chosen = select(names or [], known)
-    with terminal.messages(quiet) as tell:
-        for name in chosen:
-            tell(f"running {name}, profile {profile}")
-            made = library.make(name, profile, rows=row, columns=column, force=force)
-            if not as_json:
-                terminal.show_rich(made)
-        page = library.render_all() if render else None
-        if page is not None:
-            tell(f"wrote {page}")
-    if as_json:
-        cells = [cell for name in chosen for cell in stored_cells(known[name], profile, row, column)]
-        terminal.write(terminal.to_json({"cells": cells, "page": None if page is None else str(page)}))
-
-
 def _open(estimator: "Estimator", spec: str, text: str | None, label: str | None, task: str | None) -> "Data":
     from offmap.collaborative.base import CollaborativeDetector
     from offmap.data import open_data

@@ -1,0 +1,135 @@
+"""How fast RAS draws beside NUTS and tempered SMC, and how fast it trains beside the bare steps."""
+
+import copy
+import statistics
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+from torch.optim import Adam
+
+from offmap.sampling import RAS
+from offmap.sampling.densities import Density, ring_of_gaussians
+from offmap.sampling.networks import Critic, Generator
+from offmap.sampling.references import GaussianReference
+from offmap.train import local_seed
+from offmap_bench.table import Table
+from offmap_bench.tables.sampling_mcmc import NUTS, TemperedSMC
+from offmap_bench.tables.sampling_toys import SETTING
+from offmap_bench.tables.speed import take_turns
+from offmap_bench.timing import timed
+
+SOURCE = "No paper: the speed of this toolkit"
+WANTED = 1_000_000
+# Times as many samples in the longer of two runs: enough to stand out from the time to compile, which varies.
+LONGER = 20
+DENSITY = ring_of_gaussians()
+
+
+def measure_drawing(method: Any, column: str, seed: int) -> dict[str, float]:
+    """Seconds to get ready, and for a million samples; chains and particles are run once and scaled up."""
+    if isinstance(method, RAS):
+        ready = timed(method.set_params(log_density=DENSITY.log_u, scale=0.5, random_state=seed).fit)
+        turns = take_turns({"draw": lambda: method.sample(WANTED)}, turns=5)["draw"]
+        return {"seconds to get ready": ready, "seconds for a million": statistics.median(turns)}
+    size = method_size(method)
+    short, long = (_timed(method, DENSITY, n, seed) for n in (size, LONGER * size))
+    # What both runs share is compilation and warming up; what the second has more is drawing.
+    each = (long - short) / ((LONGER - 1) * size)
+    return {"seconds to get ready": short - each * size, "seconds for a million": each * WANTED}
+
+
+def method_size(method: Any) -> int:
+    """Samples of the shorter of two runs."""
+    return 10_000 if isinstance(method, NUTS) else int(method.particles)
+
+
+def _timed(method: Any, density: Density, n: int, seed: int) -> float:
+    chosen = method if isinstance(method, NUTS) else TemperedSMC(particles=n)
+    return timed(lambda: chosen.samples(density, n, seed))
+
+
+class Bare:
+    """The steps of RAS as anyone would write them for this one density, without anything around them."""
+
+    def __init__(self, batch_size: int, hidden: tuple[int, ...]) -> None:
+        self.n = batch_size
+        self.generator = Generator(6, 2, hidden, scale=0.5, residual=True)
+        self.critic = Critic(2, hidden, scale=0.125)
+        betas = (0.5, 0.999)
+        self.mover = Adam(self.generator.parameters(), lr=1e-3, betas=betas, fused=True)
+        self.judge = Adam(self.critic.parameters(), lr=1e-3, betas=betas, fused=True)
+        self.mean = copy.deepcopy(self.generator)
+        self.reference = GaussianReference.of(self.generator.draw(self.n))
+
+    def step(self) -> Tensor:
+        """Three steps of the critic and one of the generator."""
+        x = self.generator.draw(self.n)
+        self.reference = self.reference.toward(GaussianReference.of(x), 0.05)
+        for turn in range(3):
+            with torch.no_grad():
+                fresh = x.detach() if turn == 0 else self.generator.draw(self.n)
+            w = self.critic(torch.cat([self.reference.draw(self.n), fresh]))
+            self._descend(self.judge, softplus(-w[: self.n]).mean() + softplus(w[self.n :]).mean())
+        self.critic.requires_grad_(False)
+        loss = -(self.critic(x) + DENSITY.log_u(x) - self.reference.log_prob(x)).mean()
+        self._descend(self.mover, loss)
+        self.critic.requires_grad_(True)
+        with torch.no_grad():
+            torch._foreach_lerp_([*self.mean.parameters()], [*self.generator.parameters()], 1e-3)
+        return loss.detach()
+
+    def _descend(self, optimizer: Adam, loss: Tensor) -> None:
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+
+
+def measure_training(method: RAS, column: str, seed: int) -> dict[str, float]:
+    """Steps a second of the generator, ours and bare, by turns."""
+    steps = 200
+    with local_seed(seed):
+        bare = Bare(method.batch_size, method.hidden)
+        method.set_params(log_density=DENSITY.log_u, scale=0.5, random_state=seed, steps=steps)._start()
+
+        def ours() -> None:
+            method._build()
+            method._play(None)
+
+        runners = {"ours": ours, "bare": lambda: [bare.step() for _ in range(steps)]}
+        seconds = take_turns(runners, turns=7)
+    rates = {name: steps / statistics.median(times) for name, times in seconds.items()}
+    ratio = statistics.median(b / o for b, o in zip(seconds["bare"], seconds["ours"], strict=True))
+    return {"ours, steps / s": rates["ours"], "bare, steps / s": rates["bare"], "ours / bare": ratio}
+
+
+DRAWING = Table(
+    name="speed-sampling",
+    source=SOURCE,
+    caption="A million samples of the 8-GMM.",
+    rows={"RAS": RAS(**SETTING), "NUTS": NUTS(), "tempered SMC": TemperedSMC()},
+    columns=("8-GMM",),
+    metrics=("seconds to get ready", "seconds for a million"),
+    measure=measure_drawing,
+    seeds={"cpu": range(1)},
+    profiles={"cpu": {}},
+    formats={"seconds to get ready": ".1f", "seconds for a million": ".2f"},
+    notes="RAS gets ready by training, once; the others by compilation and warming up. Their time for a million is "
+    "scaled up from what twenty times the samples take longer. A draw of a chain is counted as a sample, although "
+    "draws of a chain depend on each other and its modes are not all visited: the table flatters NUTS.",
+)
+TRAINING = Table(
+    name="speed-sampling-training",
+    source=SOURCE,
+    caption="Steps a second of the generator of RAS, with three of the critic each: our loop, and the bare steps.",
+    rows={"RAS": RAS(**SETTING)},
+    columns=("8-GMM",),
+    metrics=("ours, steps / s", "bare, steps / s", "ours / bare"),
+    measure=measure_training,
+    seeds={"cpu": range(3)},
+    profiles={"cpu": {}},
+    formats={"ours, steps / s": ".0f", "bare, steps / s": ".0f"},
+    notes="Both take turns in one run; the ratio is the median of the turns' ratios.",
+)
+TABLES = (DRAWING, TRAINING)

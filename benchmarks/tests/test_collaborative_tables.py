@@ -1,0 +1,157 @@
+"""The tables of collaborative anomaly detection: the paper's numbers in their places, and every row able to run."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from offmap_bench import cold_start, film_stream
+from offmap_bench.image_tasks import Images
+from offmap_bench.movielens import MovieLens, Setting
+from offmap_bench.tables import collaborative_apart, collaborative_images, collaborative_movielens, collaborative_stream
+from offmap_bench.user_features import UserFeatures
+
+MOVIELENS, VECTORS = collaborative_movielens.TABLES
+DIGITS, THINGS, TRANSFER = collaborative_images.TABLES
+(APART,) = collaborative_apart.TABLES
+COLD, STREAM = collaborative_stream.TABLES
+
+
+def test_printed_numbers_stand_where_the_paper_has_them() -> None:
+    assert MOVIELENS.printed["ratio, learned", "behaviour only", "age"] == 80.6
+    assert MOVIELENS.printed["ratio, histogram of occupation*", "behaviour only", "occupation"] == 73.4
+    assert MOVIELENS.printed["flow", "behaviour only", "occupation"] == 58.3
+    assert all(column == "behaviour only" for _, column, _ in MOVIELENS.printed)
+    assert DIGITS.printed["random", "k = 5 (252 tasks)", "auroc"] == 86.80
+    assert THINGS.printed["learned, 64 seed tasks", "k = 4 (210 tasks)", "auroc"] == 93.45
+    assert APART.printed["ratio, apart", "k = 3 (120 tasks)", "auroc"] == 74.35
+    assert TRANSFER.printed["k = 2", "CIFAR-10", "n = 5"] == 73.11
+    assert TRANSFER.printed["k = 5", "CIFAR-10", "n = 2"] == 91.96
+    assert ("k = 3", "CIFAR-10", "n = 3") not in TRANSFER.printed
+    assert len(TRANSFER.printed) == 12
+
+
+def short(method: Any) -> Any:
+    """The same method with one epoch of training and slim networks."""
+    known = method.get_params()
+    return method.set_params(**{k: v for k, v in {"epochs": 1, "conv_width": 2, "seed_tasks": 4}.items() if k in known})
+
+
+@pytest.fixture
+def films(monkeypatch: pytest.MonkeyPatch) -> Setting:
+    """A world of 300 users, young or old, and of 12 films, each for one kind."""
+    rng = np.random.default_rng(0)
+    crowd = np.arange(300) % 2
+    ages = np.where(crowd, rng.choice([35, 50, 56], size=300), rng.choice([1, 25], size=300))
+    users = pd.DataFrame({"age": ages, "occupation": rng.integers(3, size=300), "gender": rng.integers(2, size=300)})
+    exposed = rng.random((300, 12)) < np.where(crowd[:, None] == np.arange(12) % 2, 0.9, 0.3)
+    rows, columns = exposed.nonzero()
+    data = MovieLens(users, rows, columns, rng.integers(1, 400, size=len(rows)))
+    split = Setting(data, np.arange(12), np.arange(60))
+    vectors = (rng.normal(size=(300, 4)) + 2 * crowd[:, None]).astype(np.float32)
+    for module in (collaborative_movielens, collaborative_stream, cold_start):
+        monkeypatch.setattr(module, "setting", lambda seed: split)
+    for module in (collaborative_movielens, collaborative_stream):
+        monkeypatch.setattr(module, "user_features", lambda *_: UserFeatures(vectors, 0.5, 1))
+    monkeypatch.setattr(collaborative_movielens, "film_vectors", lambda ids: rng.normal(size=(len(ids), 3)))
+    return split
+
+
+@pytest.mark.parametrize("row", MOVIELENS.rows)
+def test_rows_of_movielens_run(row: str, films: Setting) -> None:
+    contender = MOVIELENS.method(row, "cpu")
+    short(contender.detector)
+    found = collaborative_movielens.measure(contender, "behaviour only", 0)
+    assert set(found) == set(MOVIELENS.metrics)
+    assert all(0 <= value <= 1 for value in found.values())
+
+
+def test_categories_are_read_as_they_are(films: Setting) -> None:
+    rows = collaborative_movielens.user_rows(films.data, "categories themselves")
+    assert rows.shape == (300, 2 + 5 + 3)
+    assert (rows.sum(axis=1) == 3).all()
+    assert np.array_equal(rows[:, 2:7], collaborative_movielens.user_rows(films.data, "age alone"))
+    contender = VECTORS.method("closed form, principal components", "cpu")
+    assert collaborative_movielens.measure(contender, "age alone", 0)["age, lift"] > 0.8
+
+
+def test_the_likelihood_ratio_knows_the_audience_of_a_film(films: Setting) -> None:
+    contender = MOVIELENS.method("two towers, learned", "cpu")
+    contender.detector.set_params(epochs=30, batch_size=64)
+    assert collaborative_movielens.measure(contender, "behaviour only", 0)["age, lift"] > 0.9
+
+
+@pytest.fixture
+def pictures(monkeypatch: pytest.MonkeyPatch) -> Images:
+    """Images whose brightness is their class."""
+    rng = np.random.default_rng(0)
+
+    def drawn(count: int) -> tuple[Any, Any]:
+        y = np.arange(count) % 10
+        return (25 * y[:, None, None] + rng.integers(20, size=(count, 32, 32))).astype(np.uint8), y
+
+    data = Images(*drawn(800), *drawn(40))
+    for module in (collaborative_images, collaborative_apart, cold_start):
+        monkeypatch.setattr(module, "images", lambda name: data)
+    return data
+
+
+@pytest.mark.parametrize("row", DIGITS.rows)
+def test_rows_of_image_tables_run(row: str, pictures: Images) -> None:
+    found = DIGITS.measure(short(DIGITS.method(row, "cpu")), "k = 2 (45 tasks)", 0)
+    assert 0 <= found["auroc"] <= 1
+
+
+@pytest.mark.parametrize("row", APART.rows)
+def test_rows_apart_and_together_run(row: str, pictures: Images, monkeypatch: pytest.MonkeyPatch) -> None:
+    contender = replace(APART.method(row, "cpu"), epochs=1, conv_width=2)
+    flat = Images(pictures.X[:, 0, :6], pictures.y, pictures.X_test[:, 0, :6], pictures.y_test)
+    monkeypatch.setattr(collaborative_apart, "features", lambda: flat)
+    assert 0 <= APART.measure(contender, "k = 1 (10 tasks)", 0)["auroc"] <= 1
+
+
+def test_features_are_learnt_by_contrast_and_tell_bright_from_dark(
+    pictures: Images, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collaborative_apart, "FEATURES_OF", 2)
+    monkeypatch.setattr(collaborative_apart, "FEATURE_EPOCHS", 2)
+    collaborative_apart.features.cache_clear()
+    found = collaborative_apart.features()
+    collaborative_apart.features.cache_clear()
+    assert found.X.shape == (800, 16)
+    model = LogisticRegression(max_iter=3000).fit(found.X, found.y < 5)
+    assert model.score(found.X_test, found.y_test < 5) > 0.9
+
+
+def test_tasks_of_another_kind_are_judged_by_embeddings_alone(
+    pictures: Images, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collaborative_images, "KINDS", (1, 2))
+    trained = collaborative_images.Trained(2, conv_width=2, epochs=1)
+    found = collaborative_images.measure_transfer(trained, "CIFAR-10", 0)
+    assert set(found) == {"n = 1", "n = 2"}
+    assert all(0 <= value <= 1 for value in found.values())
+
+
+@pytest.mark.parametrize("row", COLD.rows)
+def test_rows_of_the_cold_start_run(
+    row: str, films: Setting, pictures: Images, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cold_start, "EXPOSURES", (1, 3))
+    monkeypatch.setattr(cold_start, "COLD_FILMS", 3)
+    monkeypatch.setattr(cold_start, "COLD_CLASSES", 4)
+    for column in COLD.columns:
+        found = COLD.measure(short(COLD.method(row, "cpu")), column, 0)
+        assert list(found) == ["seen, 1", "seen, 3", "unseen, 1", "unseen, 3"]
+
+
+@pytest.mark.parametrize("row", STREAM.rows)
+def test_rows_of_the_stream_run(row: str, films: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(film_stream, "ENOUGH", 8)
+    follower = STREAM.method(row, "cpu")
+    short(follower.detector)
+    found = STREAM.measure(follower, "MovieLens-1M", 0)
+    assert set(found) == set(STREAM.metrics)

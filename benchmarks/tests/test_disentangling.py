@@ -1,0 +1,75 @@
+"""The table of swapped codes: the thesis's numbers, and that a run measures what it says."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from offmap.dependence.disentangle import DigitJudge, bundled_digits
+from offmap_bench.tables import disentangling
+from offmap_bench.tables.disentangling import ALONE, SWAPPED, WATCHED, draw_grid, fitted, measure, shown
+
+TINY = {"images": 64, "tested": 40, "channels": 2, "epochs": 1, "batch_size": 32}
+
+
+@pytest.fixture(autouse=True)
+def _bundled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disentangling, "colour_digits", bundled_digits)
+    judge = DigitJudge().eval()
+    monkeypatch.setattr(disentangling, "judged", lambda count: (judge, bundled_digits("test", count=count)))
+
+
+def test_printed_numbers_stand_where_the_thesis_has_them() -> None:
+    assert SWAPPED.printed["TC", ALONE, "acc_d"] == 92.70
+    assert SWAPPED.printed["TC", WATCHED, "res_l2"] == 43.04
+    assert SWAPPED.printed["DIIN", WATCHED, "acc_c"] == 97.45
+    assert ("VAE", ALONE, "acc_d") not in SWAPPED.printed
+    assert len(SWAPPED.printed) == 18
+
+
+@pytest.mark.parametrize("row", SWAPPED.rows)
+def test_a_row_is_trained_and_measured(row: str) -> None:
+    settings: dict[str, Any] = {**SWAPPED.method(row, "cpu"), **TINY}
+    settings |= {"flow_epochs": 1} if row == "DIIN" else {}
+    found = measure(settings, WATCHED, seed=0)
+    assert set(found) == set(SWAPPED.metrics)
+    assert found == measure(settings, WATCHED, seed=0)
+    assert 0 <= found["acc_d"] <= 1
+    assert found["res_l2"] > 0
+
+
+def test_the_column_decides_on_the_adversary() -> None:
+    settings = {**SWAPPED.method("AE", "cpu"), **TINY}
+    assert "adversary" not in fitted(settings, ALONE, 0).history_
+    assert "adversary" in fitted(settings, WATCHED, 0).history_
+
+
+def test_every_row_of_a_profile_has_the_same_budget() -> None:
+    for profile in SWAPPED.profiles:
+        rows = [SWAPPED.method(row, profile) for row in SWAPPED.rows]
+        for name in ("images", "tested", "channels", "epochs", "batch_size", "lr"):
+            assert len({row[name] for row in rows}) == 1
+
+
+def test_pictures_stand_side_by_side() -> None:
+    picture = shown(torch.stack([torch.full((3, 32, 32), -1.0), torch.ones(3, 32, 32)]))
+    assert picture.shape == (32, 64, 3)
+    assert picture[0, 0].tolist() == [0, 0, 0]
+    assert picture[0, 63].tolist() == [1, 1, 1]
+
+
+def test_a_grid_is_drawn(tmp_path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    digits = bundled_digits(count=8).images
+    drawing = Figure()
+    axes = drawing.subplots()
+    draw_grid(axes, fitted({**SWAPPED.method("AE", "cpu"), **TINY}, ALONE, 0), digits[:5], digits[5:], "digit")
+    (drawn,) = axes.get_images()
+    array = drawn.get_array()
+    assert array is not None
+    assert array.shape == (3 * 32 + 8 + 32, 7 * 32, 3)
+    np.testing.assert_allclose(array[-32:, : 5 * 32], shown(digits[:5]))
+    drawing.savefig(tmp_path / "grid.png")

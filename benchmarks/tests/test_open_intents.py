@@ -1,0 +1,66 @@
+"""The tables of open-set classification: their settings, the thesis's numbers, and the slow way they are beside."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from offmap.data import DataNotFound, hold_out_classes, load
+from offmap.metrics import f1_open
+from offmap.nets import mlp
+from offmap_bench.tables.open_intents import ABLATION, ADDED, COMPARED, SETS, column, own
+from offmap_bench.tables.speed_heads import OneAfterAnother
+
+
+def test_printed_numbers_stand_where_the_thesis_has_them() -> None:
+    assert COMPARED.printed["ANS", "BANKING 25 %", "accuracy"] == 83.93
+    assert COMPARED.printed["ANS", "StackOverflow 75 %", "f1"] == 87.49
+    assert COMPARED.printed["ADB", "CLINC 50 %", "f1"] == 85.05
+    assert COMPARED.printed["SelfSup", "CLINC 75 %", "f1_open"] == 86.28
+    assert COMPARED.printed["DOC", "StackOverflow 25 %", "f1_known"] == 49.02
+    assert ABLATION.printed["+ projection", "CLINC 50 %", "f1_open"] == 92.01
+    assert ADDED.printed["ADB + negatives", "BANKING 25 %", "f1_known"] == 72.12
+    assert len(COMPARED.printed) == 7 * 9 * 4
+
+
+def test_every_method_decides_by_its_own_rule_on_all_rows() -> None:
+    for table in (COMPARED, ABLATION, ADDED):
+        for method in table.rows.values():
+            assert method.rule == "own"
+            assert method.calibration == 0
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "counts"), [("BANKING", (19, 38, 58)), ("CLINC", (38, 75, 112)), ("StackOverflow", (5, 10, 15))]
+)
+def test_known_classes_are_as_many_as_the_protocol_says(name: str, counts: tuple[int, ...]) -> None:
+    from offmap.data import known_classes
+
+    try:
+        labels = load(SETS[name], "train").y
+    except DataNotFound as error:
+        pytest.skip(str(error))
+    assert labels is not None
+    assert tuple(len(known_classes(labels, ratio, seed=0)) for ratio in (0.25, 0.5, 0.75)) == counts
+    assert column(name, 25) in COMPARED.columns
+
+
+def test_a_head_alone_scores_as_it_does_among_the_stacked_ones() -> None:
+    digits = load_digits()
+    split = hold_out_classes(digits.images / 16, digits.target, known=[0, 1, 2], test_size=0.4)
+    method = own(OneAfterAnother, random_state=0, steps=1).fit(split.X_train, split.y_train)
+    head = mlp([64, *method.head_hidden, 1], method.dropout).eval()
+    method._put(head, place=1)
+    rows = torch.randn(5, 64)
+    with torch.no_grad():
+        torch.testing.assert_close(method.network_.heads(rows)[:, 1], head(rows).squeeze(1), atol=1e-5, rtol=1e-5)
+
+
+def test_heads_one_after_another_reject_unknown_digits() -> None:
+    digits = load_digits()
+    split = hold_out_classes(digits.images / 16, digits.target, known=[0, 1, 2, 3], test_size=0.4)
+    method = own(OneAfterAnother, random_state=0).fit(split.X_train, split.y_train)
+    answers = method.predict(split.X_test)
+    assert f1_open(split.y_test, answers, [0, 1, 2, 3], -1) > 0.85
+    assert np.mean(method.predict_closed(split.X_test[~split.unknown]) == split.y_test[~split.unknown]) > 0.95

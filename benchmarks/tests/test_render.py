@@ -1,0 +1,185 @@
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from sklearn.ensemble import IsolationForest
+
+from offmap_bench import Figure, Table
+from offmap_bench.render import LEGEND, page, render, render_terminal
+from offmap_bench.run import run
+
+OFFSETS = {"shift 1": 0.0, "shift 3": 0.1, "shift 5": 0.2, "shift 7": 0.3}
+
+
+def stepped(method: Any, column: str, seed: int) -> dict[str, float]:
+    """Larger forests score higher; seeds lie 0.1 apart."""
+    return {"auroc": method.n_estimators / 20 + OFFSETS.get(column, 0.0) + seed / 10, "fpr95": method.n_estimators / 10}
+
+
+@pytest.fixture
+def table(make_table: Callable[..., Table]) -> Table:
+    return make_table(
+        metrics=("auroc", "fpr95"),
+        measure=stepped,
+        printed={
+            ("small", "shift 1", "auroc"): 0.9,
+            ("large", "shift 3", "auroc"): 0.987,
+            ("small", "shift 3", "fpr95"): "12±1",
+        },
+        higher_is_better={"auroc": True, "fpr95": False},
+        formats={"fpr95": ".1%"},
+        caption="Forests on clouds.",
+        notes="Clouds of 64 points.",
+        needs=("mnist",),
+    )
+
+
+def without_seconds(text: str) -> str:
+    return re.sub(r"[\d,]+ s in", "0 s in", text)
+
+
+def lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("|")]
+
+
+GOLDEN = f"""\
+# Benchmarks
+
+{LEGEND}
+
+- [forests](#forests): Isolation, Table 1
+- [dots](#dots): Isolation, Figure 1
+
+## forests
+
+*Isolation, Table 1*
+
+Forests on clouds.
+
+Clouds of 64 points.
+
+Data: mnist.
+
+Profile `cpu`: 3 of 4 cells, seeds a cell: 1–3, 0 s in total.
+
+`auroc`
+
+|  | shift 1 | shift 3 |
+| --- | --- | --- |
+| small | 0.20 ± 0.10 (0.90) | 0.20 |
+| large | **0.50 ± 0.10** | (0.987) |
+
+`fpr95`
+
+|  | shift 1 | shift 3 |
+| --- | --- | --- |
+| small | **20.0 ± 0.0** | 20.0 (12±1) |
+| large | 80.0 ± 0.0 |  |
+
+## dots
+
+*Isolation, Figure 1*
+
+![dots](figures/dots.png)
+
+Dots.
+"""
+
+
+def test_the_page_is_as_written_here(table: Table, tmp_path: Path) -> None:
+    figure = Figure(name="dots", source="Isolation, Figure 1", caption="Dots.", draw=lambda path, _: path.touch())
+    figure.save(folder=tmp_path / "docs" / "figures")
+    run(table, results=tmp_path, columns=["shift 1"])
+    run(table, results=tmp_path, columns=["shift 3"], rows=["small"], seeds=[0])
+    out = tmp_path / "docs" / "benchmarks.md"
+    render([table, figure], tmp_path, out)
+    once = out.read_bytes()
+    assert without_seconds(once.decode()) == GOLDEN
+    render([table, figure], tmp_path, out)
+    assert out.read_bytes() == once
+
+
+def test_what_was_not_run_is_said(table: Table, tmp_path: Path) -> None:
+    figure = Figure(name="dots", source="Isolation, Figure 1", draw=lambda path, _: None)
+    text = page([table, figure], tmp_path, tmp_path / "figures")
+    assert "Not run yet." in text
+    assert "Not drawn yet." in text
+    assert not lines(text)
+
+
+def test_a_number_of_ours_is_never_the_papers(table: Table, tmp_path: Path) -> None:
+    run(table, results=tmp_path, rows=["small"], columns=["shift 1"])
+    for line in lines(page([table], tmp_path, tmp_path)):
+        if line.startswith("| large"):
+            assert not re.sub(r"\(.*?\)", "", line.removeprefix("| large")).strip(" |")
+
+
+def test_one_column_puts_the_metrics_across(table: Table, make_table: Callable[..., Table], tmp_path: Path) -> None:
+    narrow = make_table(columns=("shift 1",), metrics=table.metrics, measure=stepped)
+    run(narrow, results=tmp_path, seeds=[0])
+    assert lines(page([narrow], tmp_path, tmp_path)) == [
+        "|  | auroc | fpr95 |",
+        "| --- | --- | --- |",
+        "| small | 0.10 | 0.20 |",
+        "| large | 0.40 | 0.80 |",
+    ]
+
+
+def test_the_mean_is_over_columns_and_needs_them_all(make_table: Callable[..., Table], tmp_path: Path) -> None:
+    printed = {("small", column, "auroc"): 0.51 + offset / 3 for column, offset in OFFSETS.items()}
+    wide = make_table(
+        columns=tuple(OFFSETS),
+        measure=lambda m, column, seed: {"auroc": stepped(m, column, seed)["auroc"]},
+        printed={**printed, ("large", "shift 7", "auroc"): 0.7},
+        average=True,
+    )
+    run(wide, results=tmp_path, rows=["small"])
+    run(wide, results=tmp_path, rows=["large"], columns=["shift 1"])
+    head, _, small, large = lines(page([wide], tmp_path, tmp_path))
+    assert head.endswith("| shift 7 | mean |")
+    assert small.endswith("| 0.35 ± 0.10 (0.56) |")
+    assert large == "| large | 0.50 ± 0.10 |  |  | (0.70) |  |"
+
+
+def test_a_wide_table_stands_upright(make_table: Callable[..., Table], tmp_path: Path) -> None:
+    columns = tuple(f"shift {place}" for place in range(9))
+    wide = make_table(columns=columns, measure=lambda m, c, s: {"auroc": float(c.split()[-1])})
+    run(wide, results=tmp_path, seeds=[0])
+    text = lines(page([wide], tmp_path, tmp_path))
+    assert text[0] == "|  | small | large |"
+    assert text[-1] == "| shift 8 | 8.00 | 8.00 |"
+
+
+def test_an_undefined_metric_and_old_parameters_are_marked(make_table: Callable[..., Table], tmp_path: Path) -> None:
+    nan = make_table(measure=lambda m, c, s: {"auroc": float("nan") if s == 1 else 0.5})
+    run(nan, results=tmp_path, rows=["small"], columns=["shift 1"])
+    assert lines(page([nan], tmp_path, tmp_path))[2] == "| small | nan ± nan |  |"
+    changed = make_table(rows={"small": IsolationForest(n_estimators=3), "large": IsolationForest()})
+    assert lines(page([changed], tmp_path, tmp_path))[2] == "| small | nan ± nan† |  |"
+
+
+def test_a_metric_that_was_not_yet_measured_is_blank(make_table: Callable[..., Table], tmp_path: Path) -> None:
+    run(make_table(measure=lambda m, c, s: {"auroc": 0.5}), results=tmp_path)
+    table = make_table(metrics=("auroc", "aupr"))
+    assert lines(page([table], tmp_path, tmp_path))[-2:] == ["| small |  |  |", "| large |  |  |"]
+
+
+def test_pipes_in_labels_are_escaped(make_table: Callable[..., Table], tmp_path: Path) -> None:
+    rows = {"p(x|z)": IsolationForest(n_estimators=2), "large": IsolationForest(n_estimators=8)}
+    table = make_table(rows=rows, measure=lambda m, c, s: {"auroc": 0.5})
+    run(table, results=tmp_path, seeds=[0])
+    text = lines(page([table], tmp_path, tmp_path))
+    assert text[2] == r"| p(x\|z) | 0.50 | 0.50 |"
+
+
+def test_the_terminal_shows_the_same_numbers(table: Table, tmp_path: Path) -> None:
+    run(table, results=tmp_path, columns=["shift 1"])
+    console = Console(width=100, file=io.StringIO(), record=True)
+    console.print(render_terminal(table, tmp_path))
+    text = console.export_text()
+    for expected in ("forests, cpu", "auroc", "0.20 ± 0.10 (0.90)", "(0.987)", "fpr95", "(12±1)", "Isolation, Table 1"):
+        assert expected in text

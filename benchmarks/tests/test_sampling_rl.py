@@ -1,0 +1,80 @@
+"""The tables of soft Q-learning: same budget for all, numbers that mean what they say, and the picture."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from matplotlib.figure import Figure as Drawing
+from torch import Tensor
+
+from offmap.sampling.rl import MultiGoalWorld, arrivals, evaluate
+from offmap_bench.tables import sampling_rl
+from offmap_bench.tables.sampling_rl import CONTROL, GOALS_TABLE, MUJOCO, SAC, Uniform, draw_paths, measure_goals
+
+
+class Headings:
+    """Sends each start to the goal of its number, and its best action nowhere."""
+
+    def learn(self, name: str, seed: int) -> tuple[Any, Any]:
+        headings = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
+
+        def act(states: Tensor) -> Tensor:
+            return headings[torch.arange(len(states)) % 3]
+
+        return act, torch.zeros_like
+
+
+def test_goals_and_shares_are_counted() -> None:
+    measured = measure_goals(Headings(), "multi-goal", 0)
+    assert measured["goals"] == 3
+    assert measured["rarest"] == 0
+    # Five steps of 1: −30 · 5 − (16 + 9 + 4 + 1 + 0) + 10, about; near a start of 0.1 it may take four.
+    assert measured["return"] == pytest.approx(-165, abs=20)
+    assert measured["return_best"] == pytest.approx(-720, abs=20)
+
+
+def test_random_actions_reach_all_goals_at_a_cost() -> None:
+    measured = measure_goals(Uniform(), "multi-goal", 0)
+    assert measured["goals"] == 4
+    assert -950 < measured["return"] < -750
+
+
+@pytest.mark.parametrize("table", [GOALS_TABLE, CONTROL])
+def test_all_methods_have_the_same_budget_and_networks(table: Any) -> None:
+    methods = [method for method in table.rows.values() if not isinstance(method, Uniform)]
+    for name in ("steps", "warmup", "hidden", "batch_size", "lr"):
+        assert len({getattr(method, name) for method in methods}) == 1
+
+
+def test_the_papers_numbers_are_only_for_the_papers_environments() -> None:
+    assert MUJOCO.printed["RAS", "HalfCheetah-v5", "return"] == 6550
+    assert set(MUJOCO.profiles) == {"paper"}
+
+
+def test_soft_actor_critic_learns_beside() -> None:
+    pytest.importorskip("stable_baselines3")
+    act, best = SAC(steps=60, warmup=20, hidden=(8,), batch_size=8).learn(sampling_rl.MULTI_GOAL, seed=0)
+    states = torch.zeros(4, 2)
+    assert act(states).shape == (4, 2)
+    assert torch.equal(best(states), best(states))
+    assert act(states).abs().max() <= 1
+
+
+def test_without_stable_baselines_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "stable_baselines3", None)
+    with pytest.raises(ImportError, match=r"pip install offmap\[bench\]"):
+        replace(SAC(steps=10)).learn(sampling_rl.MULTI_GOAL, seed=0)
+
+
+def test_the_picture_shows_every_path(tmp_path: Path) -> None:
+    drawing = Drawing()
+    axes = drawing.subplots()
+    act, _ = Headings().learn("", 0)
+    played = evaluate(act, MultiGoalWorld(copies=6))
+    draw_paths(axes, "three ways", played)
+    assert len(axes.lines) == 6
+    assert axes.get_title() == f"three ways: 3 of 4 goals, return {played.returns.mean():.0f}"
+    assert arrivals(played).tolist() == [2, 2, 2, 0]
+    drawing.savefig(tmp_path / "paths.png")

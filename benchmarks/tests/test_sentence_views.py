@@ -1,0 +1,58 @@
+"""The table of contrastive text: the thesis's numbers, and that a run measures what it says."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from offmap.dependence.contrastive import Pairs
+from offmap_bench.tables import sentence_views
+from offmap_bench.tables.sentence_views import DROPOUT, RESET, START, TEMPLATES, VIEWS, measure
+
+pytest.importorskip("sentence_transformers", reason="needs the extra text")
+
+TINY = {"sentences": 4, "pairs": None, "layers": 1, "batch_size": 4}
+PAIRS = Pairs(
+    ("a cat sleeps", "a cat sleeps", "a cat sleeps", "rain falls"),
+    ("a kitten naps", "an animal rests", "shares fell today", "it is raining"),
+    np.array([4.5, 3.0, 0.0, 5.0]),
+    np.array(["STS12"] * 4, object),
+)
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ("a man rides a horse", "the sun is very bright", "we drove to the sea", "she reads an old book", "no")
+    monkeypatch.setattr(sentence_views, "sentences", lambda: texts)
+    monkeypatch.setattr(sentence_views, "sts_pairs", lambda split, limit: PAIRS)
+
+
+def test_printed_numbers_stand_where_the_thesis_has_them() -> None:
+    assert VIEWS.printed["TC-Tree", DROPOUT, "mean"] == 76.69
+    assert VIEWS.printed["MI-fix", TEMPLATES, "STS16"] == 80.60
+    assert VIEWS.printed["TC-Tree", TEMPLATES, "SICK-R"] == 70.23
+    assert VIEWS.printed["Full-Graph", TEMPLATES, "mean"] == 78.52
+    assert not any(column == RESET for _, column, _ in VIEWS.printed)
+
+
+@pytest.mark.parametrize("column", VIEWS.columns)
+def test_an_encoder_is_trained_as_the_column_says(column: str) -> None:
+    settings: dict[str, Any] = {**VIEWS.method("TC-Tree", "cpu"), **TINY}
+    found = measure(settings, column, seed=0)
+    assert found == measure(settings, column, seed=0)
+    assert set(found) == {"STS12", "mean"}
+    assert found["mean"] == found["STS12"]
+
+
+def test_the_first_row_is_not_trained() -> None:
+    settings: dict[str, Any] = {**VIEWS.method(START, "cpu"), **TINY}
+    assert measure(settings, DROPOUT, seed=0) == measure(settings, DROPOUT, seed=1)
+    assert measure(settings, DROPOUT, seed=0)["mean"] == pytest.approx(1)
+
+
+def test_rows_differ_in_their_strategy_alone() -> None:
+    for profile in VIEWS.profiles:
+        methods = [VIEWS.method(name, profile) for name in VIEWS.rows if name != START]
+        assert len({method["strategy"] for method in methods}) == 5
+        for name in ("sentences", "pairs", "layers", "batch_size", "lr", "epochs"):
+            assert len({method[name] for method in methods}) == 1

@@ -1,0 +1,86 @@
+"""The staircase and the tables about it: what is drawn, what is printed, and what a short climb shows."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from offmap.train import local_seed
+from offmap_bench.run import run
+from offmap_bench.tables import total_correlation_figures as figures
+from offmap_bench.tables.total_correlation import CLIMBS, NONPARAMETRIC, STAIRCASE, measure_climb, measure_error
+from offmap_bench.tables.total_correlation_figures import smooth
+from offmap_bench.tables.total_correlation_staircase import LAST, LEVELS, SEEDS, climbed, draw_groups
+
+
+@pytest.mark.parametrize(("total", "width"), [(2, 20), (10, 20), (10, 2)])
+def test_the_four_variables_share_as_much_as_they_should(total: float, width: int) -> None:
+    with local_seed(0):
+        columns = torch.cat(draw_groups(total, width, 40_000), dim=1).double()
+    assert -0.5 * torch.logdet(torch.corrcoef(columns.T)).item() == pytest.approx(total, rel=0.05)
+
+
+def test_the_pairs_are_independent_of_each_other() -> None:
+    with local_seed(0):
+        a, b, c, d = draw_groups(6, 3, 20_000)
+    across = torch.cat([a, b], 1).T @ torch.cat([c, d], 1) / 20_000
+    assert across.abs().max() < 0.04
+    assert ((a * b).mean(0) > 0.8).all()
+
+
+def test_printed_numbers_stand_where_they_belong() -> None:
+    assert STAIRCASE.printed["Line InfoNCE", "TC 10", "mean"] == 5.12
+    assert STAIRCASE.printed["Tree CLUB", "TC 2", "mean"] == 2.63
+    assert NONPARAMETRIC.printed["KNN", "d = 10, TC 2", "error"] == 1.34
+    assert NONPARAMETRIC.printed["Tree CLUB", "d = 2, TC 10", "error"] == 1.63
+    assert len(NONPARAMETRIC.printed) == 40
+
+
+def test_the_thesis_has_its_own_network_and_all_climb_alike() -> None:
+    for row, climb in CLIMBS.items():
+        assert (climb.lr, climb.width, climb.steps, climb.batch_size) == (1e-3, 20, 4000, 64)
+        if not row.endswith("wide"):
+            assert dict(climb.settings) == {"hidden": (15,)}
+
+
+def test_a_short_climb_rises_and_its_numbers_agree() -> None:
+    small = (("hidden", (16,)), ("critic", "separable"), ("negatives", "all"))
+    climb = replace(CLIMBS["Tree JS, wide"], width=2, steps=80, lr=2e-2, settings=small)
+    values = climbed(climb)
+    assert values.shape == (len(SEEDS), len(LEVELS), 80)
+    assert not np.allclose(values[0], values[1])
+    ends = values[:, :, -40:].mean((0, 2))
+    assert ends[4] > ends[0] + 2
+    found = measure_climb(climb, "TC 6", 1)
+    last = values[1, 2, -LAST:]
+    assert found["mean"] == pytest.approx(last.mean())
+    assert found["bias"] == pytest.approx(last.mean() - 6)
+    assert found["mse"] == pytest.approx(((last - 6) ** 2).mean())
+
+
+def test_a_climb_is_measured_at_the_width_of_the_column() -> None:
+    climb = replace(CLIMBS["Tree CLUB"], steps=3)
+    narrow, wide = (measure_error(climb, f"d = {width}, TC 2", 0)["error"] for width in (2, 10))
+    assert narrow != wide
+    assert wide == pytest.approx(abs(climbed(replace(climb, width=10))[0, 0].mean() - 2))
+
+
+@pytest.mark.parametrize("row", ["KNN", "Bias-improved KNN", "Kernel density", "Tree KSG", "Tree Gaussian copula"])
+def test_estimators_of_samples_are_measured_in_two_columns(row: str) -> None:
+    few = replace(NONPARAMETRIC.rows[row], rows=800)
+    assert measure_error(few, "d = 2, TC 2", 0)["error"] < 1.6
+
+
+def test_running_means_start_with_what_there_is() -> None:
+    assert smooth(np.array([1.0, 3.0, 5.0, 7.0]), bandwidth=2).tolist() == [1.0, 2.0, 4.0, 6.0]
+
+
+def test_figures_are_drawn_from_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {row: replace(climb, width=2, steps=4) for row, climb in CLIMBS.items()}
+    monkeypatch.setattr(figures, "STAIRCASE", replace(STAIRCASE, rows=rows))
+    monkeypatch.setattr(figures, "run", partial(run, results=tmp_path))
+    for figure in (figures.TABLES[0], figures.TABLES[-1]):
+        assert figure.save("cpu", tmp_path).stat().st_size > 5000
