@@ -20,7 +20,8 @@ from torch.optim import SGD, Adam
 from offmap.checkpoint import Checkpoint
 from offmap.density import VAEDetector
 from offmap.nets import ConvEncoder
-from offmap.train import Batch, Batches, History, Step, TrainingError, descend, local_seed, train
+from offmap.random_state import local_seed
+from offmap.train import Batch, Batches, History, Step, TrainingError, descend, train
 
 ROWS = torch.linspace(-1, 1, 28).reshape(14, 2)
 

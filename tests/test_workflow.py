@@ -74,13 +74,13 @@ def test_a_classifier_answers_as_predict_does(kind: str) -> None:
 
 def test_every_row_is_scored_once(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    enter = type(model)._enter
+    enter = type(model)._checked
 
     def counting(self: Any, X: Any, **options: Any) -> Any:
         seen.append(len(X))
         return enter(self, X, **options)
 
-    monkeypatch.setattr(type(model), "_enter", counting)
+    monkeypatch.setattr(type(model), "_checked", counting)
     score_rows(model, blobs(200))
     assert seen == [200]
 

@@ -11,7 +11,8 @@ import torch
 
 from offmap.density import VAEDetector
 from offmap.openset import MSPClassifier
-from offmap.train import descend, local_seed
+from offmap.random_state import local_seed
+from offmap.train import descend
 from offmap_bench import timing
 from offmap_bench.run import run
 from offmap_bench.tables import speed

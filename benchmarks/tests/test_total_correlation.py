@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from offmap.train import local_seed
+from offmap.random_state import local_seed
 from offmap_bench.run import run
 from offmap_bench.tables import total_correlation_figures as figures
 from offmap_bench.tables.total_correlation import CLIMBS, NONPARAMETRIC, STAIRCASE, measure_climb, measure_error

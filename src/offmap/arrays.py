@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, validate_data
 from torch import Tensor
 
-from offmap.threads import side_by_side
-
 Rows = NDArray[Any]
 Shape = tuple[int, ...]
 
@@ -116,11 +114,8 @@ def in_chunks(
         full[: len(chunk)] = chunk
         return [out.cpu().numpy()[: len(chunk)] for out in function(to_tensor(full, device))]
 
-    # A chunk of images is much work in many steps, and one of features little.
-    long = rows.ndim == 4 and torch.device(device).type == "cpu"
-    found = side_by_side(made_of, starts) if long else map(made_of, starts)
     joined: tuple[Rows, ...] = ()
-    for start, parts in zip(starts, found, strict=True):
+    for start, parts in zip(starts, map(made_of, starts), strict=True):
         # Small results kept between the large buffers of the chunks would leave the memory full of holes.
         joined = joined or tuple(np.empty((len(rows), *part.shape[1:]), dtype=part.dtype) for part in parts)
         for whole, part in zip(joined, parts, strict=True):

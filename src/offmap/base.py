@@ -1,6 +1,6 @@
 """The contract that every method obeys: ``Detector`` and ``OpenSetClassifier``.
 
-A method is a dataclass of parameters with two functions to write: ``_fit`` and ``_novelty`` (or ``_judge``). Checking
+A method is a dataclass of parameters with two functions to write: ``_fit`` and ``_novelty`` (or ``_classify``). Checking
 input, holding out rows, thresholds, p-values, random state and saving are done here, once.
 """
 
@@ -24,7 +24,8 @@ from offmap import parameters, persist
 from offmap.arrays import Rows, check_rows, holds_text, in_chunks, to_tensor
 from offmap.calibration import FloatArray, hold_out, p_values, threshold
 from offmap.parameters import Fraction, Share
-from offmap.train import History, local_seed
+from offmap.random_state import local_seed
+from offmap.train import History
 
 UNKNOWN = -1
 
@@ -56,7 +57,7 @@ class OpenWorldEstimator(BaseEstimator, ABC):
 
     def novelty(self, X: ArrayLike) -> FloatArray:
         """How novel each row is; higher is more novel, and above ``threshold_`` it is flagged."""
-        return self._novelty_of(self._enter(X))
+        return self._novelty_of(self._checked(X))
 
     def p_value(self, X: ArrayLike) -> FloatArray:
         """The conformal p-value of each row under "this is like the training data"; small is novel."""
@@ -92,7 +93,7 @@ class OpenWorldEstimator(BaseEstimator, ABC):
     def _novelty_of(self, rows: Rows) -> FloatArray:
         """Novelty of rows that have passed the door."""
 
-    def _enter(self, X: Any) -> Rows:
+    def _checked(self, X: Any) -> Rows:
         """The door to a fitted model."""
         check_is_fitted(self, "threshold_")
         return self._rows(X)
@@ -183,7 +184,7 @@ class Detector(OutlierMixin, OpenWorldEstimator):
         """Novelty of each row, from that row alone."""
 
 
-class Judgement(NamedTuple):
+class Classification(NamedTuple):
     """What an open-set classifier thinks of each row: ``proba`` over the known classes, and ``novelty``."""
 
     proba: Any
@@ -224,7 +225,7 @@ class OpenSetClassifier(ClassifierMixin, OpenWorldEstimator):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The known label of each row, or ``unknown_label_`` if it is novel."""
-        proba, novelty = self._judged(self._enter(X))
+        proba, novelty = self._judged(self._checked(X))
         answers = np.append(self.classes_, np.array([self.unknown_label_], dtype=np.asarray(self.unknown_label_).dtype))
         return answers[np.where(novelty > self.threshold_, len(self.classes_), proba.argmax(axis=1))]
 
@@ -234,7 +235,7 @@ class OpenSetClassifier(ClassifierMixin, OpenWorldEstimator):
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the known classes, given that it is one of them; columns as ``classes_``."""
-        return self._judged(self._enter(X)).proba
+        return self._judged(self._checked(X)).proba
 
     def _learn_labels(self, X: Any, y: ArrayLike) -> NDArray[np.int64]:
         """The code of each row's class; remembers the classes and what unknown rows will be called."""
@@ -280,11 +281,11 @@ class OpenSetClassifier(ClassifierMixin, OpenWorldEstimator):
             raise ValueError(f'rule must be "calibrated": {type(self).__name__} has no rule of its own')
         return self.own_threshold
 
-    def _judged(self, rows: Rows) -> Judgement:
-        proba, novelty = in_chunks(self._judge, rows, self.device, self._row_width())
+    def _judged(self, rows: Rows) -> Classification:
+        proba, novelty = in_chunks(self._classify, rows, self.device, self._row_width())
         # Of a row that overflows the network nothing is known: every class is as likely.
         proba = np.nan_to_num(proba.astype(np.float64), nan=1 / len(self.classes_))
-        return Judgement(proba, _ordered(novelty))
+        return Classification(proba, _ordered(novelty))
 
     def _novelty_of(self, rows: Rows) -> FloatArray:
         return self._judged(rows).novelty
@@ -294,7 +295,7 @@ class OpenSetClassifier(ClassifierMixin, OpenWorldEstimator):
         """Learns from the training rows; ``y`` holds the codes 0, 1, … of their classes."""
 
     @abstractmethod
-    def _judge(self, X: Tensor) -> Judgement:
+    def _classify(self, X: Tensor) -> Classification:
         """Probabilities and novelty of each row, from that row alone."""
 
 

@@ -16,8 +16,8 @@ from torch import nn
 from offmap import tensorfile
 from offmap.catalog import public_class, public_path
 from offmap.parameters import check
+from offmap.random_state import local_seed
 from offmap.tensorfile import TensorFileError
-from offmap.train import local_seed
 
 SCHEMA = 1
 _PARTS = {"class", "parameters", "versions", "attributes", "modules"}

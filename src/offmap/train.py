@@ -7,7 +7,6 @@ Steps compose. One player: ``train(descend(optimizer, objective), batches, ...)`
 import copy
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
@@ -26,22 +25,6 @@ History = dict[str, list[float]]
 
 class TrainingError(WorkFailed):
     """Training that cannot go on; the message names the term and the epoch."""
-
-
-@contextmanager
-def local_seed(seed: int) -> Iterator[None]:
-    """Makes torch's draws inside the block depend on ``seed`` alone and leaves the caller's random state untouched.
-
-    Example:
-        >>> before = torch.get_rng_state()
-        >>> with local_seed(0):
-        ...     _ = torch.randn(3)
-        >>> bool((torch.get_rng_state() == before).all())
-        True
-    """
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        yield
 
 
 class Sampler(Protocol):

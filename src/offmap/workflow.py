@@ -110,7 +110,7 @@ def score_rows(model: Estimator, data: Data) -> pd.DataFrame:
     classes: dict[str, Any] = {}
     if isinstance(model, OpenSetClassifier):
         # What predict, predict_closed and novelty would each compute again.
-        proba, novelty = model._judged(model._enter(_rows_for(model, data)))
+        proba, novelty = model._judged(model._checked(_rows_for(model, data)))
         closest = model.classes_[proba.argmax(axis=1)]
         prediction = np.where(novelty > model.threshold_, model.unknown_label_, closest)
         classes = {"prediction": prediction, "closest_class": closest}

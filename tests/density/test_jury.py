@@ -7,7 +7,7 @@ import torch
 from offmap.density.jury import Jury, survey
 from offmap.density.scores import SCORES, Models
 from offmap.density.vae import VAE
-from offmap.train import local_seed
+from offmap.random_state import local_seed
 
 with local_seed(0):
     MODELS = Models(VAE((2,), latent=2, hidden=(4,), noise="gaussian").eval())

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from offmap.density.negatives import Auxiliary, Mutation, Noisy, Uniform, auxiliary_rows
-from offmap.train import local_seed
+from offmap.random_state import local_seed
 
 
 def test_auxiliary_negatives_are_rows_of_the_auxiliary_set() -> None:

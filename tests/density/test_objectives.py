@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 from offmap.density.objectives import Objective
 from offmap.density.vae import VAE, Posterior
-from offmap.train import local_seed
+from offmap.random_state import local_seed
 
 
 def network(noise: str = "gaussian", **changes: Any) -> VAE:

@@ -9,7 +9,7 @@ from offmap.density.objectives import Objective
 from offmap.density.regimen import Regimen, mean_bound
 from offmap.density.scores import Models
 from offmap.density.vae import VAE
-from offmap.train import local_seed
+from offmap.random_state import local_seed
 
 REGIMEN = Regimen(
     objective=Objective(),

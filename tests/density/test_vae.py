@@ -12,7 +12,7 @@ from torch.distributions import MultivariateNormal, Normal, kl_divergence
 from torch.testing import assert_close
 
 from offmap.density.vae import VAE, Posterior
-from offmap.train import local_seed
+from offmap.random_state import local_seed
 
 
 def pairs(width: float, dtype: Any = np.float64) -> Any:

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from offmap.dependence import CosineCritic, Critic, JointCritic, SeparableCritic
-from offmap.dependence.stacked import StackedLinear, stacked_mlp
 from offmap.nets import mlp
+from offmap.nets.stacked import StackedLinear, stacked_mlp
 
 
 def test_each_layer_of_a_stack_is_a_linear_layer_of_its_own_width() -> None:

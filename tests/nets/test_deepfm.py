@@ -12,7 +12,8 @@ from torch.optim import Adam
 
 from offmap.metrics import auroc
 from offmap.nets import DeepFM
-from offmap.train import Batches, descend, local_seed, train
+from offmap.random_state import local_seed
+from offmap.train import Batches, descend, train
 
 SIZES = {"user": 5, "age": 3, "film": 7}
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.distributions import Bernoulli, Normal
 
+from offmap.random_state import local_seed
 from offmap.sampling.binary_vae import BinaryVAE
 from offmap.sampling.networks import smooth_mlp
 from offmap.sampling.posterior import GaussianPosterior, LatentModel, RASPosterior
-from offmap.train import local_seed
 
 ROWS = torch.tensor([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
 

@@ -1,7 +1,10 @@
 """Taking the time of a call."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
+
+import torch
 
 
 def timed(function: Callable[[], object]) -> float:
@@ -9,3 +12,20 @@ def timed(function: Callable[[], object]) -> float:
     start = perf_counter()
     function()
     return perf_counter() - start
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Runs the block with ``count`` torch threads, so that two methods are timed alike.
+
+    Example:
+        >>> with threads(1):
+        ...     torch.get_num_threads()
+        1
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

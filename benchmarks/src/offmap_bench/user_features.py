@@ -17,7 +17,8 @@ from offmap import tensorfile
 from offmap.data.store import user_cache
 from offmap.metrics import auroc
 from offmap.nets import DeepFM
-from offmap.train import Batches, descend, local_seed, train
+from offmap.random_state import local_seed
+from offmap.train import Batches, descend, train
 from offmap_bench.movielens import MovieLens, movielens
 
 PROFILE = ("gender", "age", "occupation", "zip")

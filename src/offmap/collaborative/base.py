@@ -22,7 +22,7 @@ from offmap.collaborative.exposures import check_index
 from offmap.collaborative.ids import Id, Ids, Places, as_given, check_ids, same_kind
 from offmap.collaborative.model import Embeddings, TaskModel
 from offmap.parameters import Share
-from offmap.train import local_seed
+from offmap.random_state import local_seed
 
 
 class Similar(NamedTuple):
@@ -119,7 +119,7 @@ class CollaborativeDetector(TaskModel):
             X: Rows or images.
             tasks: Ids of the columns; by default all tasks, in the order of ``task_ids_``.
         """
-        X = self._enter(X)
+        X = self._checked(X)
         return self._matrix(X, np.arange(len(self.tasks_)) if tasks is None else self._places(check_ids(tasks)))
 
     def add_task(self, task: Id, X: Any, *, labels: ArrayLike | None = None) -> Self:
@@ -130,7 +130,7 @@ class CollaborativeDetector(TaskModel):
             X: Its exposures; one is enough, and more are better.
             labels: Label of each, if the embeddings are made of labels.
         """
-        X = self._enter(X)
+        X = self._checked(X)
         ids = check_ids([task], "task")
         same_kind(self.tasks_.ids, ids, "task")
         if self.tasks_.find(ids)[0] >= 0:
@@ -147,7 +147,7 @@ class CollaborativeDetector(TaskModel):
 
         The embeddings of these tasks move; networks, threshold and calibration stay as they are.
         """
-        X = self._enter(X)
+        X = self._checked(X)
         ids, codes = np.unique(check_ids(tasks), return_inverse=True)
         index, coded = check_index(rows, len(X), len(codes)), self._known_labels(labels, len(X))
         same_kind(self.tasks_.ids, ids)
@@ -194,7 +194,7 @@ class CollaborativeDetector(TaskModel):
             delattr(self, name)
 
     def _pairs(self, X: Any, tasks: ArrayLike, rows: ArrayLike | None) -> tuple[Rows, Places, Places]:
-        X = self._enter(X)
+        X = self._checked(X)
         ids = check_ids(tasks)
         return X, check_index(rows, len(X), len(ids)), self._places(ids)
 

@@ -10,7 +10,8 @@ from torch.optim import AdamW, Optimizer, SparseAdam
 
 from offmap.collaborative.exposures import Exposures
 from offmap.collaborative.heads import RatioNetwork
-from offmap.train import Batch, Batches, History, descend, local_seed, train
+from offmap.random_state import local_seed
+from offmap.train import Batch, Batches, History, descend, train
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 Terms = Callable[[Batch], dict[str, Tensor]]

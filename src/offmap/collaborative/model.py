@@ -19,7 +19,7 @@ from offmap.collaborative.exposures import Exposures
 from offmap.collaborative.ids import Ids, Places, as_given, check_ids, same_kind
 from offmap.collaborative.levels import levelled, merged, own_levels, pooled
 from offmap.collaborative.tasks import TaskTable
-from offmap.train import local_seed
+from offmap.random_state import local_seed
 
 Embeddings = Mapping[Any, ArrayLike] | tuple[ArrayLike, ArrayLike] | pd.DataFrame
 

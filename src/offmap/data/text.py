@@ -22,7 +22,8 @@ from offmap.data.text_cache import Embedding, EmbeddingCache, cache_file
 from offmap.data.text_tuning import tune, tuned_copy
 from offmap.parameters import Count, Natural, Positive
 from offmap.progress import bar
-from offmap.train import History, local_seed
+from offmap.random_state import draw_seed, local_seed
+from offmap.train import History
 
 __all__ = ["TextEncoder", "TextTruncated"]
 
@@ -117,7 +118,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _tune(self, texts: list[str], y: ArrayLike | None) -> tuple[dict[str, Tensor], History]:
         codes = torch.from_numpy(_codes(texts, y))
         network = text_model.load(self.model, self.device)
-        with local_seed(int(np.random.default_rng(self.random_state).integers(2**31))):
+        with local_seed(draw_seed(self.random_state)):
             return tune(
                 network,
                 texts,

@@ -120,7 +120,7 @@ class VAEDetector(Detector):
             score: One that needs nothing but the network, or one that was named in ``also``.
             X: Rows.
         """
-        rows = self._enter(X)
+        rows = self._checked(X)
         if score not in typing.get_args(ScoreName):
             raise ValueError(f"score must be among {', '.join(map(repr, SCORES))} or 'auto'; got {score!r}")
         return self._mapped(partial(self._judged, score), rows)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from offmap.dependence.stacked import stacked_mlp
+from offmap.nets.stacked import stacked_mlp
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 # Of the logarithm of a variance.

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from offmap.dependence.stacked import StackedLinear, stacked_mlp
+from offmap.nets.stacked import StackedLinear, stacked_mlp
 
 
 class Critic(nn.Module, ABC):

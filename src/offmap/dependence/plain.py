@@ -14,7 +14,7 @@ from offmap.dependence.estimator import Bound
 from offmap.dependence.fitting import Training, fit, split, valued
 from offmap.dependence.registry import SAMPLES, require_known
 from offmap.dependence.summed import TotalCorrelation
-from offmap.train import local_seed
+from offmap.random_state import local_seed
 
 Answer = tuple[FloatArray, str, Bound | None, str]
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 from torch.optim import Adam
 
-from offmap.base import Judgement
+from offmap.base import Classification
 from offmap.calibration import FloatArray
 from offmap.openset.closed import ClosedSetClassifier
 from offmap.openset.negatives import class_means
@@ -93,7 +93,7 @@ class ADBClassifier(ClosedSetClassifier):
         )
         return softplus(theta.detach()).double().cpu().numpy()
 
-    def _judge(self, X: Tensor) -> Judgement:
+    def _classify(self, X: Tensor) -> Classification:
         centroids, radii = (torch.from_numpy(a).to(self.device) for a in (self.centroids_, self.radii_))
         features = self.network_.features(X)
         # Products of matrices would lose the small distances to rounding.
@@ -101,7 +101,7 @@ class ADBClassifier(ClosedSetClassifier):
         nearest, at = distance.min(dim=1)
         # A row on the sphere is outside: just when its distance is above the number before the radius.
         inside = radii.nextafter(torch.full_like(radii, -torch.inf))
-        return Judgement((-distance).softmax(dim=1), nearest - inside[at])
+        return Classification((-distance).softmax(dim=1), nearest - inside[at])
 
 
 def boundary_loss(distance: Tensor, radius: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 from torch.optim import AdamW
 
-from offmap.base import Judgement, OpenSetClassifier
+from offmap.base import Classification, OpenSetClassifier
 from offmap.nets import Standardise
 from offmap.openset.heads import OneVersusRestHeads
 from offmap.openset.negatives import Shell, ascend
@@ -201,10 +201,10 @@ class ANSClassifier(OpenSetClassifier):
     def _row_width(self) -> int:
         return len(self.classes_) * max(self.head_hidden, default=1)
 
-    def _judge(self, X: Tensor) -> Judgement:
+    def _classify(self, X: Tensor) -> Classification:
         Z = self.network_.space(X)
         proba = self.network_.classifier(Z).softmax(dim=1)
-        return Judgement(proba, -self.network_.heads(Z).amax(dim=1))
+        return Classification(proba, -self.network_.heads(Z).amax(dim=1))
 
 
 def _one_row_a_class(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid, one_hot
 
-from offmap.base import Judgement
+from offmap.base import Classification
 from offmap.openset.closed import ClosedSetClassifier
 from offmap.parameters import Positive
 
@@ -46,12 +46,12 @@ class DOCClassifier(ClosedSetClassifier):
         spread = spread_around_one(own, y, len(self.classes_))
         self.thresholds_ = (1 - self.deviations * spread).clamp(min=0.5).cpu().numpy()
 
-    def _judge(self, X: Tensor) -> Judgement:
+    def _classify(self, X: Tensor) -> Classification:
         # Doubles, for a sigmoid in single precision is 1 long before rows are equally sure.
         logits = self.network_(X).double()
         thresholds = torch.from_numpy(self.thresholds_).to(self.device)
         # The softmax of the logarithms is the sigmoids over their sum, also where all of them underflow.
-        return Judgement(logsigmoid(logits).softmax(dim=1), (thresholds - logits.sigmoid()).amin(dim=1))
+        return Classification(logsigmoid(logits).softmax(dim=1), (thresholds - logits.sigmoid()).amin(dim=1))
 
 
 def one_against_rest(logits: Tensor, codes: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from sklearn.neighbors import LocalOutlierFactor
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from offmap.base import Judgement
+from offmap.base import Classification
 from offmap.openset.closed import ClosedSetClassifier
 from offmap.parameters import Count, Limit
 
@@ -58,11 +58,11 @@ class LocalOutlierClassifier(ClosedSetClassifier):
         outliers = LocalOutlierFactor(n_neighbors=neighbors, contamination=self.contamination, novelty=True)
         self._outliers = outliers.fit(self.reference_)
 
-    def _judge(self, X: Tensor) -> Judgement:
+    def _classify(self, X: Tensor) -> Classification:
         features = self._features(X).double().cpu().numpy()
         finite = np.isfinite(features).all(axis=1)
         inlying = self._outliers.decision_function(np.where(finite[:, None], features, 0.0))
-        return Judgement(self.network_(X).softmax(dim=1), torch.from_numpy(np.where(finite, -inlying, np.inf)))
+        return Classification(self.network_(X).softmax(dim=1), torch.from_numpy(np.where(finite, -inlying, np.inf)))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from offmap.base import Judgement
+from offmap.base import Classification
 from offmap.openset.closed import ClosedSetClassifier
 from offmap.parameters import NonNegative
 
@@ -41,6 +41,6 @@ class MSPClassifier(ClosedSetClassifier):
     def _fit(self, X: Tensor, y: Tensor) -> None:
         self._fit_closed(X, y, negatives=self.negatives)
 
-    def _judge(self, X: Tensor) -> Judgement:
+    def _classify(self, X: Tensor) -> Classification:
         proba = self.network_(X).softmax(dim=1)[:, : len(self.classes_)]
-        return Judgement(proba / proba.sum(dim=1, keepdim=True), 1 - proba.amax(dim=1))
+        return Classification(proba / proba.sum(dim=1, keepdim=True), 1 - proba.amax(dim=1))

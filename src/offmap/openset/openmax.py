@@ -11,7 +11,7 @@ from scipy.stats import weibull_min
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from offmap.base import Judgement
+from offmap.base import Classification
 from offmap.calibration import FloatArray
 from offmap.openset.closed import ClosedSetClassifier
 from offmap.openset.negatives import class_means
@@ -73,14 +73,14 @@ class OpenMaxClassifier(ClosedSetClassifier):
         self.mean_logits_ = means.cpu().numpy()
         self.weibulls_ = fit_weibulls(own.cpu().numpy(), y.cpu().numpy(), len(self.classes_), self.tail)
 
-    def _judge(self, X: Tensor) -> Judgement:
+    def _classify(self, X: Tensor) -> Classification:
         logits = self.network_(X).double()
         means, weibulls = (torch.from_numpy(a).to(self.device) for a in (self.mean_logits_, self.weibulls_))
         shape, scale = weibulls.T
         far = weibull_cdf(distances(logits, means, self.distance), shape, scale)
         recalibrated = recalibrate(logits, far, self.top)
         proba = recalibrated.softmax(dim=1)[:, :-1]
-        return Judgement(recalibrated[:, :-1].softmax(dim=1), 1 - proba.amax(dim=1))
+        return Classification(recalibrated[:, :-1].softmax(dim=1), 1 - proba.amax(dim=1))
 
 
 def rightly_classified(logits: Tensor, codes: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from offmap.arrays import to_tensor
-from offmap.base import Judgement
+from offmap.base import Classification
 from offmap.openset.closed import ClosedSetClassifier
 from offmap.parameters import Positive
 from offmap.train import Batch
@@ -72,10 +72,10 @@ class SelfSupClassifier(ClosedSetClassifier):
         except ValueError as error:
             raise ValueError(f"outside must hold rows like those of X: {error}") from None
 
-    def _judge(self, X: Tensor) -> Judgement:
+    def _classify(self, X: Tensor) -> Classification:
         logits = self.network_(X).double() / self.temperature
         known, open_class = logits[:, :-1], logits[:, -1]
-        return Judgement(known.softmax(dim=1), open_class - known.amax(dim=1))
+        return Classification(known.softmax(dim=1), open_class - known.amax(dim=1))
 
 
 class Mixer:

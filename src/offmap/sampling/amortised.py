@@ -5,10 +5,11 @@ from typing import Self
 
 from torch import Tensor
 
+from offmap.random_state import local_seed
 from offmap.sampling.onepass import OnePassSampler
 from offmap.sampling.svgd import score_of, svgd_direction
 from offmap.sampling.targets import LogDensity, require_usable
-from offmap.train import Batch, descend, local_seed
+from offmap.train import Batch, descend
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from offmap import parameters
 from offmap.parameters import Count, Positive
+from offmap.random_state import draw_seed, local_seed
 from offmap.sampling.networks import smooth_mlp
 from offmap.sampling.posterior import GaussianPosterior, LatentModel, Posterior, RASPosterior
-from offmap.train import Batches, History, local_seed, train
+from offmap.train import Batches, History, train
 
 FloatArray = NDArray[np.float64]
 # Rows at a time: with many draws a row, more would not fit in memory.
@@ -64,7 +65,7 @@ class BinaryVAE(BaseEstimator):
         """Learns from rows of zeros and ones; ``y`` is ignored."""
         parameters.check(self)
         rows = self._rows(X, reset=True)
-        with local_seed(int(np.random.default_rng(self.random_state).integers(2**31))):
+        with local_seed(draw_seed(self.random_state)):
             self._build()
             self.history_: History = train(
                 self.model_.posterior.learning(self.model_, self.lr),

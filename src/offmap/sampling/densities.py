@@ -11,7 +11,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from offmap.train import local_seed
+from offmap.random_state import local_seed
 
 # True samples come from cells this many times finer than the bins they are counted in.
 _FINER = 4

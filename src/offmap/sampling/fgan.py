@@ -12,11 +12,12 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import spectral_norm
 
 from offmap.parameters import Count, NonNegative, Positive
+from offmap.random_state import local_seed
 from offmap.sampling.links import LINKS, Link
 from offmap.sampling.networks import Critic, smooth_mlp
 from offmap.sampling.objectives import critic_loss, cycle_error
 from offmap.sampling.onepass import OnePassSampler, Terms
-from offmap.train import Batch, descend, local_seed
+from offmap.train import Batch, descend
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -75,7 +76,7 @@ class FGAN(OnePassSampler):
         inverse = smooth_mlp([self.dim, *self.hidden, self.generator_.noise]).to(self.device)
         mover = self._adam([self.generator_, inverse], self.lr)
         judge = self._adam([self.critic_], self.critic_lr)
-        judging, moving = descend(judge, self._judge), descend(mover, self._objective(inverse))
+        judging, moving = descend(judge, self._classify), descend(mover, self._objective(inverse))
 
         def judged(_: float) -> Terms:
             for _turn in range(self.critic_steps):
@@ -89,7 +90,7 @@ class FGAN(OnePassSampler):
 
         self._duel(self.critic_, judge, mover, (judged, moved), _DECAY)
 
-    def _judge(self, batch: Batch) -> Terms:
+    def _classify(self, batch: Batch) -> Terms:
         w = self.critic_(torch.cat(batch))
         return {"critic": critic_loss(*w.tensor_split(2))}
 

@@ -18,10 +18,11 @@ from torch.optim import Adam, Optimizer
 from offmap import parameters, persist
 from offmap.nets import frozen
 from offmap.parameters import Count, Positive
+from offmap.random_state import draw_seed, local_seed
 from offmap.sampling.averaging import Average
 from offmap.sampling.networks import Generator
 from offmap.sampling.references import Support
-from offmap.train import Batch, History, local_seed, train
+from offmap.train import Batch, History, train
 
 Terms = dict[str, Tensor]
 Turns = tuple[Callable[[float], Terms], Callable[[], Terms]]
@@ -135,7 +136,7 @@ class OnePassSampler(BaseEstimator, ABC):
         """Checks the parameters, notes the width of the context, and returns the seed of this fit."""
         parameters.check(self)
         self.context_width_ = 0 if context is None else np.asarray(context).shape[-1]
-        return int(np.random.default_rng(self.random_state).integers(2**31))
+        return draw_seed(self.random_state)
 
     def _context(self, context: ArrayLike | None) -> Tensor | None:
         """A context that has passed the door."""

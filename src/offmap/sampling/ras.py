@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from offmap.parameters import Count, Fraction, NonNegative, Positive, Share
+from offmap.random_state import local_seed
 from offmap.sampling.game import Game
 from offmap.sampling.links import Link
 from offmap.sampling.networks import Critic, smooth_mlp
@@ -19,7 +20,7 @@ from offmap.sampling.onepass import OnePassSampler, Terms
 from offmap.sampling.references import BetaReference, GaussianReference, Support, reference_of
 from offmap.sampling.schedule import fading, tempering
 from offmap.sampling.targets import LogDensity, evaluate, require_usable
-from offmap.train import descend, local_seed
+from offmap.train import descend
 
 # Samples of the generator that the moments of a reference are taken from when training is over.
 _MEASURED = 8192

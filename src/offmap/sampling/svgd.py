@@ -19,8 +19,8 @@ from torch import Tensor
 from offmap import parameters
 from offmap.parameters import Count, Positive
 from offmap.progress import bar
+from offmap.random_state import draw_seed, local_seed
 from offmap.sampling.targets import LogDensity, require_usable
-from offmap.train import local_seed
 
 
 def squared_distances(x: Tensor, y: Tensor) -> Tensor:
@@ -95,7 +95,7 @@ class SVGD(BaseEstimator):
         parameters.check(self)
         if self.log_density is None:
             raise ValueError("log_density must be given before fit")
-        with local_seed(int(np.random.default_rng(self.random_state).integers(2**31))):
+        with local_seed(draw_seed(self.random_state)):
             x = self.scale * torch.randn(self.particles, self.dim, device=self.device)
             require_usable(self.log_density, x)
             self.particles_ = self._flowed(x, self.log_density).cpu().numpy()

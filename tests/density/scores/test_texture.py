@@ -5,7 +5,7 @@ import torch
 from torch.testing import assert_close
 
 from offmap.density.scores.texture import energy, haar_energies, levels, places, shares, sizes
-from offmap.train import local_seed
+from offmap.random_state import local_seed
 
 
 def describe(X: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:

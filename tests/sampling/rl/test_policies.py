@@ -8,13 +8,14 @@ from torch import Tensor
 from torch.distributions import Normal
 from torch.optim import Adam
 
+from offmap.random_state import local_seed
 from offmap.sampling.networks import with_context
 from offmap.sampling.references import BetaReference
 from offmap.sampling.rl.policy import Policy
 from offmap.sampling.rl.ras_policy import RASPolicy
 from offmap.sampling.rl.svgd_policy import SVGDPolicy
 from offmap.sampling.svgd import svgd_direction
-from offmap.train import descend, local_seed
+from offmap.train import descend
 
 SPREAD = 0.2
 

@@ -1,11 +1,11 @@
 import pytest
 import torch
 
+from offmap.random_state import local_seed
 from offmap.sampling.rl.experience import Experience
 from offmap.sampling.rl.multi_goal import MultiGoalWorld
 from offmap.sampling.rl.replay import Replay
 from offmap.sampling.rl.world import Outcome
-from offmap.train import local_seed
 
 
 def numbered(values: list[float]) -> tuple[torch.Tensor, torch.Tensor, Outcome]:

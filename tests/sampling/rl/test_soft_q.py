@@ -4,10 +4,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from offmap.random_state import local_seed
 from offmap.sampling.rl.proposals import adaptive, uniform
 from offmap.sampling.rl.soft_q import QLearning, SoftQ
 from offmap.sampling.rl.svgd_policy import SVGDPolicy
-from offmap.train import Batch, local_seed
+from offmap.train import Batch
 
 
 class Quadratic(nn.Module):

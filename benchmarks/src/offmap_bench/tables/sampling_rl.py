@@ -12,9 +12,9 @@ from matplotlib.patches import Circle
 from torch import Tensor
 
 from offmap.files import replacing
+from offmap.random_state import local_seed
 from offmap.sampling.rl import Episodes, GymWorld, MultiGoalWorld, SoftQAgent, World, arrivals, evaluate, gymnasium
 from offmap.sampling.rl.multi_goal import BOUND, GOALS, RADIUS, nearest_goal
-from offmap.train import local_seed
 from offmap_bench.figure import Figure
 from offmap_bench.rivals import rival
 from offmap_bench.table import Table

@@ -23,7 +23,8 @@ from torch.utils.data import DataLoader, TensorDataset
 from offmap.density import VAEDetector
 from offmap.density.vae import VAE
 from offmap.openset import MSPClassifier
-from offmap.train import Batch, Batches, descend, local_seed, train
+from offmap.random_state import local_seed
+from offmap.train import Batch, Batches, descend, train
 from offmap_bench.table import Table
 from offmap_bench.timing import timed
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from sklearn.ensemble import IsolationForest
 
 from offmap.collaborative import ClosedFormDetector, RatioDetector
-from offmap.threads import threads
 from offmap_bench.table import Table
-from offmap_bench.timing import timed
+from offmap_bench.timing import threads, timed
 
 SOURCE = "No paper: the speed of this toolkit"
 FEATURES = 100

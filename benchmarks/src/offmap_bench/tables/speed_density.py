@@ -11,10 +11,10 @@ import torch
 from offmap.arrays import chunk_size, to_tensor
 from offmap.data import uniform_noise
 from offmap.density import VAEDetector
-from offmap.threads import threads
 from offmap_bench.rivals import rival
 from offmap_bench.table import Table
 from offmap_bench.tables.speed import SOURCE, take_turns
+from offmap_bench.timing import threads
 
 
 @dataclass(frozen=True, kw_only=True)

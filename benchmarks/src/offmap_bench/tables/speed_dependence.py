@@ -16,7 +16,8 @@ from torch.optim import Adam, Optimizer
 
 from offmap.dependence import InfoNCE, TotalCorrelation, ksg
 from offmap.nets import mlp
-from offmap.train import Batches, descend, local_seed, train
+from offmap.random_state import local_seed
+from offmap.train import Batches, descend, train
 from offmap_bench.table import Table
 from offmap_bench.tables.speed import SOURCE, take_turns
 

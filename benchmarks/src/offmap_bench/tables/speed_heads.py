@@ -13,7 +13,8 @@ from offmap.metrics import open_set_summary
 from offmap.nets import mlp
 from offmap.openset import ANSClassifier
 from offmap.openset.negatives import Shell, ascend
-from offmap.train import Batch, Batches, descend, local_seed, train
+from offmap.random_state import local_seed
+from offmap.train import Batch, Batches, descend, train
 from offmap_bench.table import Table
 from offmap_bench.tables.open_intents import column, own, setting
 

@@ -15,10 +15,10 @@ import torch
 from numpy.typing import NDArray
 
 from offmap.density import VAEDetector
-from offmap.threads import threads
 from offmap_bench.rivals import rival
 from offmap_bench.table import Table
 from offmap_bench.tables.speed import SOURCE, take_turns
+from offmap_bench.timing import threads
 
 FIT, SCORE = COLUMNS = ("fit", "score")
 LIBRARIES = ("Offmap", "PyOD", "pythae")

@@ -9,11 +9,11 @@ from torch import Tensor
 from torch.nn.functional import softplus
 from torch.optim import Adam
 
+from offmap.random_state import local_seed
 from offmap.sampling import RAS
 from offmap.sampling.densities import Density, ring_of_gaussians
 from offmap.sampling.networks import Critic, Generator
 from offmap.sampling.references import GaussianReference
-from offmap.train import local_seed
 from offmap_bench.table import Table
 from offmap_bench.tables.sampling_mcmc import NUTS, TemperedSMC
 from offmap_bench.tables.sampling_toys import SETTING

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from offmap.dependence import total_correlation
-from offmap.train import local_seed
+from offmap.random_state import local_seed
 from offmap_bench.table import Table
 from offmap_bench.tables.total_correlation_staircase import LEVELS, SEEDS, Climb, draw_groups, end_of_level
 

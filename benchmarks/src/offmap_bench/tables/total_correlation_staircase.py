@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from offmap.dependence import SaturationWarning, TotalCorrelation
-from offmap.train import Batch, descend, local_seed, train
+from offmap.random_state import local_seed
+from offmap.train import Batch, descend, train
 
 LEVELS = (2, 4, 6, 8, 10)
 SEEDS = range(2)

@@ -18,7 +18,8 @@ from offmap.dependence.contrastive.strategies import STRATEGIES
 from offmap.dependence.contrastive.templates import TEMPLATES
 from offmap.nets import mlp
 from offmap.parameters import Count, Positive
-from offmap.train import Batch, Batches, History, descend, local_seed, train
+from offmap.random_state import draw_seed, local_seed
+from offmap.train import Batch, Batches, History, descend, train
 
 # Words of a text that are read: longer ones could push the gap of a template out of the model's reach.
 _MOST_WORDS = 32
@@ -82,7 +83,7 @@ class SentenceViews(BaseEstimator):
             raise ValueError(f"count must be at most {len(TEMPLATES)} with templates; got {self.count}")
         read = _checked(texts, least=2)
         self.history_: History = {}
-        with local_seed(int(np.random.default_rng(self.random_state).integers(2**31))):
+        with local_seed(draw_seed(self.random_state)):
             self.upper_ = Upper(self.model, self.device, self.layers, reset=self.start == "reset")
             if self.epochs:
                 self._train(read)

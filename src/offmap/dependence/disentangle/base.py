@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -19,7 +18,8 @@ from offmap.dependence.disentangle.adversary import Opponent
 from offmap.dependence.disentangle.codes import Codes, split
 from offmap.dependence.disentangle.colour import SIDE, ColourDigits
 from offmap.parameters import Count, NonNegative, Positive
-from offmap.train import Batch, Batches, History, Step, descend, local_seed, train
+from offmap.random_state import draw_seed, local_seed
+from offmap.train import Batch, Batches, History, Step, descend, train
 
 _CHUNK = 512
 _COLOUR_WEIGHT = 10.0
@@ -71,7 +71,7 @@ class Disentangler(BaseEstimator, ABC):
         if len(data) < 2:
             raise ValueError(f"data must hold at least 2 images; got {len(data)}")
         self.history_: History = {}
-        with local_seed(int(np.random.default_rng(self.random_state).integers(2**31))):
+        with local_seed(draw_seed(self.random_state)):
             self._build()
             self._train(data)
         return self

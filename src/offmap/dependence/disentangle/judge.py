@@ -6,7 +6,8 @@ from torch.nn.functional import cross_entropy
 from torch.optim import Adam
 
 from offmap.dependence.disentangle.colour import ColourDigits
-from offmap.train import Batch, Batches, descend, local_seed, train
+from offmap.random_state import local_seed
+from offmap.train import Batch, Batches, descend, train
 
 _LEAST_CONTRAST = 1e-3
 

@@ -14,6 +14,7 @@ from torch.optim import Adam
 from offmap import parameters, persist
 from offmap.nets import frozen
 from offmap.parameters import Count, Fraction, Natural, NonNegative, Positive, Share
+from offmap.random_state import draw_seed, local_seed
 from offmap.sampling.rl.experience import Experience
 from offmap.sampling.rl.policy import Policy
 from offmap.sampling.rl.proposals import Propose, adaptive, uniform
@@ -22,7 +23,7 @@ from offmap.sampling.rl.replay import Replay
 from offmap.sampling.rl.soft_q import QLearning, SoftQ
 from offmap.sampling.rl.svgd_policy import SVGDPolicy
 from offmap.sampling.rl.world import World
-from offmap.train import Batch, History, Step, descend, local_seed, train
+from offmap.train import Batch, History, Step, descend, train
 
 # World steps between two moves of the progress bar, and two entries of the history.
 _STEPS_AN_EPOCH = 100
@@ -122,7 +123,7 @@ class SoftQAgent(BaseEstimator):
             raise ValueError(f"particles must be at least 2, for one has no spread; got {self.particles}")
         if self.warmup >= self.steps:
             raise ValueError(f"warmup must be below steps; got {self.warmup} of {self.steps}")
-        seed = int(np.random.default_rng(self.random_state).integers(2**31))
+        seed = draw_seed(self.random_state)
         with local_seed(seed):
             self.widths_ = (world.state_width, world.action_width)
             self._build()

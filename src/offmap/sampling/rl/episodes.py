@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from offmap.random_state import local_seed
 from offmap.sampling.rl.multi_goal import GOALS, RADIUS, nearest_goal
 from offmap.sampling.rl.world import World
-from offmap.train import local_seed
 
 Act = Callable[[Tensor], Tensor]
 
