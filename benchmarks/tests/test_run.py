@@ -12,9 +12,9 @@ from sklearn.ensemble import IsolationForest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import offmap_bench.run as module
-from offmap_bench import Table
-from offmap_bench.run import Cell, FailedRuns, plain, run
+from offmap_bench import Table, provenance
+from offmap_bench.plain import plain
+from offmap_bench.run import Cell, FailedRuns, run
 
 
 def constant(method: Any, column: str, seed: int) -> dict[str, float]:
@@ -142,7 +142,7 @@ def test_what_is_not_a_cell_is_named(make_table: Callable[..., Table], tmp_path:
     place = Cell("forests", "small", "shift 1", "cpu", None).path(tmp_path)
     place.parent.mkdir(parents=True)
     place.write_text("{", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"small--shift-1\.json must hold a benchmark cell"):
+    with pytest.raises(ValueError, match=r"small--shift-1\.json is not a stored benchmark cell"):
         run(make_table(), results=tmp_path)
 
 
@@ -179,18 +179,21 @@ def test_the_commit_is_that_of_the_code(tmp_path: Path, monkeypatch: pytest.Monk
         done = subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
-    source = tmp_path / "run.py"
+    source = tmp_path / "src" / "provenance.py"
+    source.parent.mkdir()
     source.write_text("", encoding="utf-8")
-    monkeypatch.setattr(module, "PACKAGE", tmp_path)
-    monkeypatch.setattr(module, "__file__", str(source))
-    assert module.commit() is None
+    monkeypatch.setattr(provenance, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(provenance, "__file__", str(source))
+    assert provenance.commit() is None
     git("init", "--quiet")
     (tmp_path / "other.txt").write_text("", encoding="utf-8")
     git("add", "other.txt")
     git("commit", "--quiet", "--message", "other")
-    assert module.commit() is None
-    git("add", "run.py")
+    assert provenance.commit() is None
+    git("add", "src")
     git("commit", "--quiet", "--message", "code")
-    assert module.commit() == git("rev-parse", "HEAD")
+    assert provenance.commit() == git("rev-parse", "HEAD")
+    (tmp_path / "other.txt").write_text("not code", encoding="utf-8")
+    assert provenance.commit() == git("rev-parse", "HEAD")
     source.write_text("changed = True", encoding="utf-8")
-    assert module.commit() == git("rev-parse", "HEAD") + "+"
+    assert provenance.commit() == git("rev-parse", "HEAD") + "+"
