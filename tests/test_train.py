@@ -393,6 +393,12 @@ def test_a_detector_refuses_the_checkpoint_of_other_parameters_or_data(
     assert path.read_bytes() == killed
 
 
+def test_a_checkpoint_tells_apart_rows_of_other_shapes_with_the_same_bytes(tmp_path: Path) -> None:
+    estimator, rows = detector(tmp_path / "run.safetensors"), torch.arange(24.0)
+    runs = [Checkpoint.of(estimator, rows.reshape(4, *shape)) for shape in ((2, 3), (3, 2), (6,))]
+    assert len({checkpoint.run for checkpoint in runs if checkpoint is not None}) == 3
+
+
 def test_a_checkpoint_needs_an_integer_seed_and_a_folder(tmp_path: Path) -> None:
     for seed in (None, np.random.default_rng(0), np.random.RandomState(0)):
         with pytest.raises(ValueError, match="checkpoint needs an integer random_state"):

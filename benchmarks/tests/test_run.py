@@ -1,19 +1,21 @@
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.ensemble import IsolationForest
+from sklearn.ensemble import BaggingClassifier, IsolationForest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from offmap_bench import Table, provenance
-from offmap_bench.plain import plain
+from offmap_bench.plain import plain, public_name
 from offmap_bench.run import Cell, FailedRuns, run
 
 
@@ -170,6 +172,26 @@ def test_descriptions_tell_nested_parameters_apart_and_are_json() -> None:
     assert plain(np.arange(2)) == [0, 1]
     with pytest.raises(ValueError, match="parameters must be plain"):
         plain(partial(constant, 1))
+
+
+def test_parameters_of_a_nested_estimator_are_stored_once() -> None:
+    stored = plain(BaggingClassifier(estimator=IsolationForest(n_estimators=2)))
+    assert stored["estimator"]["n_estimators"] == 2
+    assert not any("__" in name for name in stored)
+
+
+def test_a_class_is_named_by_the_outermost_package_that_exports_that_very_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    inner, other = type("Forest", (), {"__module__": "papers.trees.forest"}), type("Forest", (), {})
+    for name in ("papers", "papers.trees", "papers.trees.forest"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    assert public_name(inner) == "papers.trees.forest.Forest"
+    vars(sys.modules["papers.trees"])["Forest"] = inner
+    vars(sys.modules["papers"])["Forest"] = other
+    assert public_name(inner) == "papers.trees.Forest"
+    vars(sys.modules["papers"])["Forest"] = inner
+    assert public_name(inner) == "papers.Forest"
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
