@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from offmap import catalog, parameters, persist
+from offmap import catalog, parameters
 from offmap.base import Detector, OpenSetClassifier
 from offmap.calibration import p_values
 from offmap.collaborative.base import CollaborativeDetector
@@ -89,7 +89,7 @@ def summary_of(model: Estimator) -> dict[str, Any]:
 
 def load_model(path: str | os.PathLike[str]) -> Estimator:
     """Restores a saved model that scores rows; other saved files, such as samplers, are refused."""
-    model = persist.load(path)
+    model = catalog.load(path)
     if not isinstance(model, Estimator):
         raise ValueError(f"{os.fspath(path)} must hold a detector or a classifier; it holds a {type(model).__name__}")
     return model
