@@ -10,8 +10,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from offmap import terminal
-from offmap.cli import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, WRONG_PATHS
+from offmap.commands import terminal
+from offmap.commands.app import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, WRONG_PATHS
 from offmap.errors import WorkFailed
 
 PROGRAM = "python -m offmap_bench"
