@@ -20,7 +20,6 @@ from offmap_bench.movielens import (
     setting,
     true_lift,
 )
-from offmap_bench.task_auroc import task_aurocs
 
 Counts = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
@@ -99,7 +98,7 @@ def test_task_aurocs_are_those_of_scikit_learn(seed: int) -> None:
     rng = np.random.default_rng(seed)
     scores = rng.integers(6, size=(12, 3)).astype(float)
     kinds = rng.integers(3, size=(12, 3))
-    found = task_aurocs(scores, kinds == 0, kinds == 1)
+    found = entity_auroc(scores, kinds == 0, kinds == 1)
     for task in range(3):
         used = kinds[:, task] < 2
         if len(np.unique(kinds[used, task])) < 2:
