@@ -10,7 +10,7 @@ import pytest
 import offmap
 from offmap.base import Detector, OpenSetClassifier
 from offmap.catalog import FAMILIES, method, methods, public_class, public_path
-from offmap.collaborative.base import CollaborativeDetector
+from offmap.collaborative.base import EntityDetector
 from offmap.data import TextEncoder
 from offmap.sampling import FGAN, RAS, AmortisedSVGD
 from offmap.sampling.rl import SoftQAgent
@@ -24,7 +24,7 @@ def test_every_public_estimator_is_a_method_under_a_name_of_its_own() -> None:
     for family in FAMILIES:
         module = importlib.import_module(f"offmap.{family}")
         public = [getattr(module, name) for name in module.__all__]
-        estimators = [each for each in public if issubclass(each, (Detector, OpenSetClassifier, CollaborativeDetector))]
+        estimators = [each for each in public if issubclass(each, (Detector, OpenSetClassifier, EntityDetector))]
         assert [each.cls for each in found if each.family == family] == estimators
         assert estimators
 

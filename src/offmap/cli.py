@@ -214,13 +214,13 @@ def demo(
 
 
 def _open(estimator: "Estimator", spec: str, text: str | None, label: str | None, task: str | None) -> "Data":
-    from offmap.collaborative.base import CollaborativeDetector
+    from offmap.collaborative.base import EntityDetector
     from offmap.data import open_data
 
     if label is not None and task is not None:
         raise ValueError("--label and --task must not both be given: a model learns classes or tasks")
     opened = open_data(spec, text=text, label=label if task is None else task)
-    if task is not None and not isinstance(estimator, CollaborativeDetector):
+    if task is not None and not isinstance(estimator, EntityDetector):
         raise ValueError(f"--task must be left out: {type(estimator).__name__} knows no tasks")
     return opened
 

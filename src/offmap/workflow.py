@@ -10,10 +10,10 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from offmap import catalog, parameters, persist
+from offmap import catalog, parameters
 from offmap.base import Detector, OpenSetClassifier
 from offmap.calibration import p_values
-from offmap.collaborative.base import CollaborativeDetector
+from offmap.collaborative.base import EntityDetector
 from offmap.data import Data, TextEncoder
 from offmap.data.readers import path_of
 from offmap.files import replacing
@@ -21,7 +21,7 @@ from offmap.metrics import open_set_summary
 from offmap.report import Sample, Section, section_from, section_of
 
 TABLE_SUFFIXES = (".parquet", ".csv")
-Estimator = Detector | OpenSetClassifier | CollaborativeDetector
+Estimator = Detector | OpenSetClassifier | EntityDetector
 
 
 def configure(method: str, settings: Sequence[str] = (), seed: int = 0) -> Estimator:
@@ -54,7 +54,7 @@ def fit_model(estimator: Estimator, data: Data) -> Estimator:
         estimator.set_params(encoder=TextEncoder(device=estimator.device))
     if isinstance(estimator, Detector):
         return estimator.fit(data.rows)
-    if isinstance(estimator, CollaborativeDetector):
+    if isinstance(estimator, EntityDetector):
         return estimator.fit(data.rows, _tasks_of(estimator, data))
     if data.y is None:
         raise ValueError(
@@ -64,7 +64,7 @@ def fit_model(estimator: Estimator, data: Data) -> Estimator:
     return estimator.fit(data.rows, data.y)
 
 
-def _tasks_of(estimator: CollaborativeDetector, data: Data) -> NDArray[Any]:
+def _tasks_of(estimator: EntityDetector, data: Data) -> NDArray[Any]:
     """The task of each row, which takes the place of a label."""
     if data.y is None:
         raise ValueError(
@@ -79,7 +79,7 @@ def summary_of(model: Estimator) -> dict[str, Any]:
     return {
         "method": name_of(model),
         **({"classes": len(model.classes_)} if isinstance(model, OpenSetClassifier) else {}),
-        **({"tasks": len(model.task_ids_)} if isinstance(model, CollaborativeDetector) else {}),
+        **({"tasks": len(model.entity_ids_)} if isinstance(model, EntityDetector) else {}),
         "threshold": float(model.threshold_),
         "promised false-alarm rate": model.promised_rate,
         "calibration rows": len(model.calibration_novelty_),
@@ -89,7 +89,7 @@ def summary_of(model: Estimator) -> dict[str, Any]:
 
 def load_model(path: str | os.PathLike[str]) -> Estimator:
     """Restores a saved model that scores rows; other saved files, such as samplers, are refused."""
-    model = persist.load(path)
+    model = catalog.load(path)
     if not isinstance(model, Estimator):
         raise ValueError(f"{os.fspath(path)} must hold a detector or a classifier; it holds a {type(model).__name__}")
     return model
@@ -105,7 +105,7 @@ def score_rows(model: Estimator, data: Data) -> pd.DataFrame:
         ['row', 'novelty', 'p_value', 'novel', 'prediction', 'closest_class']
     """
     _require_readable(model, data)
-    if isinstance(model, CollaborativeDetector):
+    if isinstance(model, EntityDetector):
         return _score_tasks(model, data)
     classes: dict[str, Any] = {}
     if isinstance(model, OpenSetClassifier):
@@ -122,7 +122,7 @@ def score_rows(model: Estimator, data: Data) -> pd.DataFrame:
     return pd.DataFrame({**scores, **classes})
 
 
-def _score_tasks(model: CollaborativeDetector, data: Data) -> pd.DataFrame:
+def _score_tasks(model: EntityDetector, data: Data) -> pd.DataFrame:
     tasks, level = _tasks_of(model, data), _levels(model, data)
     chance = {"p_value": p_values(model.calibration_novelty_, level)} if len(model.calibration_novelty_) else {}
     novelty = model.novelty(_rows_for(model, data), tasks)
@@ -130,16 +130,16 @@ def _score_tasks(model: CollaborativeDetector, data: Data) -> pd.DataFrame:
     return pd.DataFrame({"row": row, "task": tasks, "novelty": novelty, **chance, "novel": level > model.threshold_})
 
 
-def _levels(model: CollaborativeDetector, data: Data) -> NDArray[np.float64]:
+def _levels(model: EntityDetector, data: Data) -> NDArray[np.float64]:
     """The novelty of each row on the scale that all tasks share, which the threshold is on."""
-    return model._levelled(*model._pairs(_rows_for(model, data), _tasks_of(model, data), None))
+    return model.novelty(_rows_for(model, data), _tasks_of(model, data))
 
 
 def evaluate_model(model: Estimator, normal: Data, novel: Data) -> Section:
     """Measures how well normal and novel rows are told apart; with labels, how well a classifier names them too."""
     for data in (normal, novel):
         _require_readable(model, data)
-    if isinstance(model, CollaborativeDetector):
+    if isinstance(model, EntityDetector):
         return section_of(model, _levels(model, normal), _levels(model, novel), name=name_of(model))
     named = {} if normal.y is None else _named_rightly(model, normal, novel)
     samples = (Sample(_rows_for(model, data), data.y) for data in (normal, novel))

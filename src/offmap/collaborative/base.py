@@ -5,7 +5,6 @@ A method is a dataclass of parameters that composes three parts (see ``parts.py`
 every entity. Ids, chunks, calibration, streams and saving are done once, here.
 """
 
-import math
 from abc import abstractmethod
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -17,9 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from offmap.arrays import Rows
+from offmap.arrays import FloatArray, Rows
 from offmap.base import OpenWorldEstimator
-from offmap.calibration import FloatArray, hold_out, p_values, threshold
+from offmap.calibration.promise import Promise
+from offmap.calibration.split import hold_out
+from offmap.collaborative.contract import EntityModel
 from offmap.collaborative.entities import EntityTable
 from offmap.collaborative.given import Embeddings, given_vectors, label_codes, label_set
 from offmap.collaborative.ids import Id, Ids, Places, as_given, check_ids, same_kind
@@ -40,7 +41,7 @@ class Similar(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class EntityDetector(OpenWorldEstimator):
+class EntityDetector(EntityModel, OpenWorldEstimator):
     """Learns what is normal for each of many entities (films, users, devices) from the rows of all of them.
 
     Args:
@@ -59,6 +60,7 @@ class EntityDetector(OpenWorldEstimator):
         embedding_size_: Numbers that describe an entity.
         labels_: The labels that were fitted, in ascending order; empty without labels.
         common_level_: Mean and variance of the raw novelty over all entities; None with ``calibration=0``.
+        promise_: The ``Promise`` that decides, fitted on the held-out rows.
         threshold_: Rows with a novelty above it are flagged; infinite with ``calibration=0``.
         calibration_novelty_: Novelty of the held-out rows, in ascending order.
         input_shape_: Shape of one row.
@@ -115,44 +117,9 @@ class EntityDetector(OpenWorldEstimator):
             given = None if embeddings is None else torch.from_numpy(given_vectors(embeddings, ids)).to(self.device)
             learned = self._fit(observed, given)
         self._fill_table(ids, learned, observed)
-        self._set_threshold(checked, index[held_out], codes[held_out])
+        scores = self._novelty_of(checked, index[held_out], codes[held_out]) if len(held_out) else np.empty(0)
+        self.promise_ = Promise(alpha=self.alpha).fit(scores)
         return self
-
-    def novelty(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> FloatArray:  # type: ignore[override] # the entity is part of the question
-        """How novel each row is for its entity; higher is more novel, and above ``threshold_`` it is flagged.
-
-        The raw score is standardised by the mean and variance of the scores of the entity's own rows, since what is
-        much for one entity may be little for another. With ``calibration=0`` it is the raw score.
-
-        Args:
-            X: Rows or images.
-            entities: Id of the entity of each row.
-            rows: Row of ``X`` that each id in ``entities`` refers to, if not the one in its place.
-        """
-        return self._novelty_of(*self._pairs(X, entities, rows))
-
-    def raw_novelty(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> FloatArray:
-        """Minus the familiarity of each row to its entity, such as a log ratio or a log density.
-
-        It ranks the rows of one entity as ``novelty`` does, but differs in level and spread from entity to entity.
-        """
-        return self._scoring().novelty(*self._pairs(X, entities, rows))
-
-    def score_samples(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> FloatArray:
-        """Minus the novelty: higher is more normal, as scikit-learn has it."""
-        return -self.novelty(X, entities, rows=rows)
-
-    def decision_function(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> FloatArray:
-        """How far below the threshold each row lies: negative for novel rows."""
-        pairs = self._pairs(X, entities, rows)
-        self._require_calibration("decision_function")
-        return self.threshold_ - self._novelty_of(*pairs)
-
-    def predict(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> NDArray[np.int64]:
-        """+1 for rows that are normal for their entity, -1 for novel ones."""
-        pairs = self._pairs(X, entities, rows)
-        self._require_calibration("predict")
-        return np.where(self._novelty_of(*pairs) > self.threshold_, -1, 1)
 
     def fit_predict(
         self,
@@ -166,19 +133,6 @@ class EntityDetector(OpenWorldEstimator):
         """Fits the rows and says of each of them whether it is normal for its entity (+1) or novel (-1)."""
         self.fit(X, entities, rows=rows, labels=labels, embeddings=embeddings)
         return self.predict(X, entities, rows=rows)
-
-    def p_value(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> FloatArray:  # type: ignore[override] # the entity is part of the question
-        r"""The conformal p-value of each row under "this is a row like those of its entity"; small is novel.
-
-        A row like the fitted ones gets a p-value of at most $\alpha$ with a probability of at most $\alpha$. The promise
-        holds over the rows of all entities together that were fitted with two rows or more. Since scores are
-        standardised per entity, it nearly holds for each entity as well. Entities with fewer than about ten rows, above
-        all those added after the fit, are not known well enough for that: more than $\alpha$ of their own rows are
-        flagged.
-        """
-        pairs = self._pairs(X, entities, rows)
-        self._require_calibration("p_value")
-        return p_values(self.calibration_novelty_, self._novelty_of(*pairs))
 
     def familiarity(self, X: Any, entities: ArrayLike | None = None) -> NDArray[np.float32]:
         """How familiar every row is to every entity, as a matrix; minus ``raw_novelty`` of each pair.
@@ -240,7 +194,7 @@ class EntityDetector(OpenWorldEstimator):
         Embeddings are centred at the mean of the fitted entities. Entities with a network or a forest of their own have
         no embeddings to compare.
         """
-        check_is_fitted(self, "threshold_")
+        check_is_fitted(self, "promise_")
         if not self.head_.comparable:
             raise ValueError(
                 f"similar_entities needs embeddings; {type(self).__name__} gives every entity a model of its own"
@@ -266,13 +220,6 @@ class EntityDetector(OpenWorldEstimator):
     def entity_counts_(self) -> NDArray[np.int64]:
         """The number of rows that each entity was learnt from, in the order of ``entity_ids_``."""
         return self.entities_.counts.cpu().numpy().astype(np.int64)
-
-    @property
-    def promised_rate(self) -> float | None:
-        """The false-alarm rate that ``threshold_`` keeps; None if no rows were held out."""
-        check_is_fitted(self, "threshold_")
-        held_out = len(self.calibration_novelty_)
-        return max(self.alpha, 1 / (held_out + 1)) if held_out else None
 
     def _build(self) -> None:
         self._build_parts()
@@ -300,20 +247,18 @@ class EntityDetector(OpenWorldEstimator):
             common = pooled(self.entities_.column("level"), self.entities_.counts)
             self.common_level_ = [float(value) for value in common]
 
-    def _set_threshold(self, X: Rows, index: Places, places: Places) -> None:
-        self._calibrate(self._novelty_of(X, index, places) if len(index) else np.empty(0))
-        self.threshold_ = threshold(self.calibration_novelty_, self.alpha) if len(index) else math.inf
-
-    def _novelty_of(self, X: Rows, index: Places, places: Places) -> FloatArray:  # type: ignore[override] # of pairs
-        novelty = self._scoring().novelty(X, index, places)
+    def _novelty_of(self, X: Rows, index: Places, places: Places) -> FloatArray:
+        novelty = self._raw_novelty_of(X, index, places)
         if self.common_level_ is None:
             return novelty
         at, table = torch.from_numpy(places), self.entities_
         levels, counts = table.column("level").cpu()[at], table.counts.cpu()[at]
         return standardised(torch.from_numpy(novelty), levels, counts, torch.tensor(self.common_level_)).numpy()
 
+    def _raw_novelty_of(self, X: Rows, index: Places, places: Places) -> FloatArray:
+        return self._scoring().novelty(X, index, places)
+
     def _scoring(self) -> Scoring:
-        check_is_fitted(self, "common_level_")
         embeddings = self.entities_.column("embedding")
         return Scoring(self.features_, self.head_, embeddings, self.device, self._row_width())
 
@@ -353,13 +298,6 @@ class EntityDetector(OpenWorldEstimator):
         if self.encoder is None:
             return self._rows(X, reset=True)
         return self._encoded(X, None, np.unique(index), rng)
-
-    def _require_calibration(self, asked: str) -> None:
-        if len(self.calibration_novelty_) == 0:
-            raise ValueError(
-                f"{asked} needs held-out rows; fit with calibration above 0, and entities of 2 rows or more "
-                "(raw_novelty ranks the rows of an entity without)"
-            )
 
 
 def _length(X: Any) -> int:

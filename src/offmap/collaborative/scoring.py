@@ -7,8 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from offmap.arrays import Rows, in_chunks
-from offmap.calibration import FloatArray
+from offmap.arrays import FloatArray, Rows, in_chunks
 from offmap.collaborative.ids import Places
 from offmap.collaborative.parts import Head
 
