@@ -272,8 +272,8 @@ def entity_auroc(familiarity: ArrayLike, normal: ArrayLike, novel: ArrayLike) ->
     scores, high, low = np.asarray(familiarity), np.asarray(normal, dtype=bool), np.asarray(novel, dtype=bool)
     if scores.ndim != 2 or not scores.shape == high.shape == low.shape:
         raise ValueError(
-            f"familiarity, normal and novel must be rows × entities, all of one shape; got {scores.shape}, {high.shape} "
-            f"and {low.shape}"
+            "familiarity, normal and novel must be rows × entities, all of one shape; got "
+            f"{scores.shape}, {high.shape} and {low.shape}"
         )
     found = np.full(scores.shape[1], np.nan)
     for entity, (values, above, below) in enumerate(zip(scores.T, high.T, low.T, strict=True)):

@@ -85,7 +85,8 @@ def test_rows_far_beyond_all_rows_are_novel_to_every_entity(features: str) -> No
         for entity in range(8):
             assert (detector.predict(out, np.full(50, entity)) == -1).all()
     # Within reach nothing changes: the score is the ratio alone.
-    assert float(detector.features_.penalty(torch.from_numpy(1.5 * X).float()).max()) == 0.0
+    penalty = detector.features_.get_submodule("penalty")
+    assert float(penalty(torch.from_numpy(1.5 * X).float()).max()) == 0.0
 
 
 @pytest.mark.parametrize("features", ["fourier", "pca", "two_tower"])
@@ -155,12 +156,13 @@ def test_log_ratios_are_smooth_and_rise() -> None:
 def test_a_given_ridge_is_taken_and_a_chosen_one_follows_the_noise() -> None:
     X, entities = ring(8, 40)
     fixed = ClosedFormDetector(features="pca", ridge=2.5, calibration=0.0, random_state=0).fit(X, entities)
-    assert float(fixed.features_.gram.ridge) == 2.5
+    assert float(fixed.features_.get_buffer("gram.ridge")) == 2.5
     rng = np.random.default_rng(0)
     noisy = np.column_stack([X, rng.normal(size=(len(X), 60))])
     few = np.concatenate([np.flatnonzero(entities == entity)[:6] for entity in range(8)])
     chosen = [
-        float(ClosedFormDetector(features="pca", calibration=0.0, random_state=0).fit(rows, ids).features_.gram.ridge)
+        ClosedFormDetector(features="pca", calibration=0.0, random_state=0).fit(rows, ids).features_
         for rows, ids in ((X, entities), (noisy[few], entities[few]))
     ]
-    assert chosen[1] > chosen[0]
+    ridges = [float(features.get_buffer("gram.ridge")) for features in chosen]
+    assert ridges[1] > ridges[0]

@@ -170,7 +170,9 @@ def test_tuples_are_ids_too(tmp_path: Path) -> None:
         loaded.novelty(X[:1], [("shop", 9)])
     with pytest.raises(ValueError, match="entity must be tuples, as the fitted entities are; got strings"):
         loaded.add_entity("shop", X[:2])
-    with pytest.raises(ValueError, match=r"got date \(tuples of integers and strings are ids too; for anything else pass str"):
+    with pytest.raises(
+        ValueError, match=r"got date \(tuples of integers and strings are ids too; for anything else pass str"
+    ):
         loaded.novelty(X[:1], [date(2020, 1, 1)])
 
 
@@ -237,7 +239,7 @@ def test_without_calibration_there_are_raw_scores_but_nothing_is_promised() -> N
     assert (detector.novelty(X, entities) == detector.raw_novelty(X, entities)).all()
     assert (detector.score_samples(X, entities) == -detector.raw_novelty(X, entities)).all()
     assert detector.promised_rate is None
-    for asked in ("p_value", "predict", "decision_function"):
+    for asked in ("assess", "p_value", "predict", "decision_function"):
         with pytest.raises(ValueError, match=f"{asked} needs held-out rows; fit with calibration above 0"):
             getattr(detector, asked)(X, entities)
 
@@ -254,6 +256,11 @@ def test_a_row_is_flagged_exactly_when_its_novelty_is_above_the_threshold(name: 
     np.testing.assert_array_equal(detector.decision_function(*pairs) < 0, flagged)
     np.testing.assert_array_equal(detector.score_samples(*pairs), -detector.novelty(*pairs))
     np.testing.assert_array_equal(detector.p_value(*pairs) <= detector.promised_rate, flagged)
+    verdict = detector.assess(*pairs)
+    np.testing.assert_array_equal(verdict.novel, flagged)
+    np.testing.assert_array_equal(verdict.novelty, detector.novelty(*pairs))
+    np.testing.assert_array_equal(verdict.p_value, detector.p_value(*pairs))
+    np.testing.assert_array_equal(verdict.entity, pairs[1])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -262,6 +269,22 @@ def test_novelty_ranks_the_rows_of_an_entity_as_the_raw_score_does(name: str, fi
     one = np.full(len(X), 3)
     novelty, raw = fitted[name].novelty(X, one), fitted[name].raw_novelty(X, one)
     assert (np.diff(novelty[np.argsort(raw, kind="stable")]) >= 0).all()
+
+
+def test_an_assessment_scores_every_row_once(fitted: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    X, entities = ring(seed=4)
+    detector, scored = fitted[NAMES[0]], []
+    features = type(detector.features_).forward
+
+    def counting(part: torch.nn.Module, rows: torch.Tensor) -> torch.Tensor:
+        scored.append(len(rows))
+        return features(part, rows)
+
+    monkeypatch.setattr(type(detector.features_), "forward", counting)
+    detector.novelty(X, entities)
+    once = len(scored)
+    detector.assess(X, entities)
+    assert len(scored) == 2 * once
 
 
 def test_fit_predict_is_fit_and_predict() -> None:

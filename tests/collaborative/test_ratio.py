@@ -61,7 +61,8 @@ def test_a_batch_is_its_own_population() -> None:
     rows, embeddings = torch.randn(5, 3), torch.randn(5, 4)
     features, concat = concat_features(torch.nn.Identity(), 3, (6,)), ConcatHead(4, (6,), 0.0)
     own, population = concat.contrast(features(rows), embeddings)
-    of_row = features[1]
+    of_row = features.get_submodule("1")
+    assert isinstance(of_row, torch.nn.Linear)
     both = torch.cat([of_row.weight, concat.of_entity.weight], dim=1)
     layer = torch.cat([rows, embeddings], dim=1) @ both.T + of_row.bias
     torch.testing.assert_close(own, concat.above(layer).squeeze(1))

@@ -17,7 +17,7 @@ from offmap.collaborative import (
     SeparateGaussianDetector,
 )
 from offmap.collaborative.contrastive import contrast
-from offmap.collaborative.forest import ForestHead
+from offmap.collaborative.forest import ForestGrower, ForestHead
 from offmap.collaborative.forest_nodes import Layout
 from offmap.collaborative.gaussian import gaussian_log_density
 from offmap.collaborative.made import ConditionedFlow, Made
@@ -92,6 +92,7 @@ def test_a_forest_scores_as_scikit_learn_does() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 3)).astype(np.float32)
     detector = EntityForestDetector(n_estimators=10, calibration=0.0, random_state=0).fit(X, np.arange(150) % 2)
+    assert isinstance(detector.solver_, ForestGrower)
     with local_seed(7):
         trees = detector.solver_._grown(torch.from_numpy(X[:60]))
     with local_seed(7):

@@ -67,8 +67,8 @@ class EntityModel(PromisedModel):
     def p_value(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> FloatArray:  # type: ignore[override] # the entity is part of the question
         r"""The conformal p-value of each row under "this is a row like those of its entity"; small is novel.
 
-        A row like the fitted ones gets a p-value of at most $\alpha$ with a probability of at most $\alpha$. The promise
-        holds over the rows of all entities together that were fitted with two rows or more. Since scores are
+        A row like the fitted ones gets a p-value of at most $\alpha$ with a probability of at most $\alpha$. This
+        promise holds over the rows of all entities together that were fitted with two rows or more. Since scores are
         standardised per entity, it nearly holds for each entity as well. Entities with fewer than about ten rows, above
         all those added after the fit, are not known well enough for that: more than $\alpha$ of their own rows are
         flagged.

@@ -58,8 +58,8 @@ class PrincipalFeatures(nn.Module):
 class RangePenalty(nn.Module):
     r"""What is subtracted from the log ratio of a row far outside the training rows, where features mean nothing.
 
-    With the distance $d$ of a row from the mean of the training rows, and that of the outermost training row, $r$, a row
-    beyond $2 r$ loses $10 \log(d / 2 r)$: more than a ratio that is linear in the features can gain on the way. Other
+    With the distance $d$ of a row from the mean of the training rows, and $r$ that of the outermost one, a row beyond
+    $2 r$ loses $10 \log(d / 2 r)$: more than a ratio that is linear in the features can gain on the way. Other
     rows lose nothing. Distances are of standardised features; all pixels of an image have one scale.
     """
 

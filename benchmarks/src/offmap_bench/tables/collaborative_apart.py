@@ -38,12 +38,10 @@ def features() -> Images:
         batch_size=256,
         random_state=0,
     )
-    # It learns from rows alone, whatever tasks they are shown to.
+    # Its features are learnt from rows alone, whatever their entity.
     encoder.fit(data.X, np.arange(len(data.X)) % 2)
-    made = [
-        in_chunks(lambda X: (encoder.features_[0](X),), X.reshape(*X.shape[:3], -1), "cpu")[0]
-        for X in (data.X, data.X_test)
-    ]
+    body = encoder.features_.get_submodule("0")
+    made = [in_chunks(lambda X: (body(X),), X.reshape(*X.shape[:3], -1), "cpu")[0] for X in (data.X, data.X_test)]
     return Images(made[0], data.y, made[1], data.y_test)
 
 

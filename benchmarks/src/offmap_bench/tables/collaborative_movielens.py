@@ -101,11 +101,12 @@ PAIRS: dict[str, Any] = {"calibration": 0.0, "batch_size": 512, "epochs": 10, "p
 DENSITY: dict[str, Any] = {"calibration": 0.0, "batch_size": 2048, "lr": 2e-3, "epochs": 6, "patience": 2}
 
 
-def concat(embedding: Embedding, pace: float = 1.0, tune: bool = True) -> RatioDetector:
+def concat(embedding: Embedding, lr_factor: float = 1.0, tune: bool = True) -> RatioDetector:
     """The paper's network for MovieLens; embeddings are free, since it starts from a long plateau."""
     return RatioDetector(
-        head="concat", embedding=embedding, hidden=(32, 32, 16), dropout=(0.5, 0.5, 0.3), seed_entities=100, embedding_decay=0.0,
-        embedding_lr_factor=pace, tune_embeddings=tune, **PASSES,
+        head="concat", embedding=embedding, hidden=(32, 32, 16), dropout=(0.5, 0.5, 0.3), seed_entities=100,
+        embedding_decay=0.0,
+        embedding_lr_factor=lr_factor, tune_embeddings=tune, **PASSES,
     )  # fmt: skip
 
 
@@ -118,7 +119,7 @@ ROWS = {
     "Gaussian": Contender(EntityGaussianDetector(**DENSITY)),
     "flow": Contender(EntityFlowDetector(**DENSITY)),
     "ratio, random": Contender(concat("random")),
-    "ratio, random, tenfold pace": Contender(concat("random", embedding_lr_factor=10.0)),
+    "ratio, random, tenfold pace": Contender(concat("random", lr_factor=10.0)),
     "ratio, pseudo-label": Contender(concat("pseudo")),
     "ratio, learned": Contender(concat("learned")),
     "ratio, graph*": Contender(concat("given"), "graph"),
