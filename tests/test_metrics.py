@@ -219,3 +219,23 @@ def test_bad_labels_are_refused_by_name(
     arguments: dict[str, object] = {"y_true": [0, 5], "y_pred": [0, -1], "classes": [0, 1], "unknown_label": -1}
     with pytest.raises(ValueError, match=message):
         metric(**(arguments | changed))
+
+
+@REPEATABLE
+@given(st.integers(0, 200))
+def test_the_auroc_of_each_entity_is_that_of_scikit_learn(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    familiarity, kinds = rng.integers(6, size=(12, 3)).astype(float), rng.integers(3, size=(12, 3))
+    found = metrics.entity_auroc(familiarity, kinds == 0, kinds == 1)
+    for entity in range(3):
+        used = kinds[:, entity] < 2
+        if len(np.unique(kinds[used, entity])) < 2:
+            assert np.isnan(found[entity])
+        else:
+            expected = roc_auc_score(kinds[used, entity] == 0, familiarity[used, entity])
+            assert found[entity] == pytest.approx(expected)
+
+
+def test_the_auroc_of_entities_needs_matrices_of_one_shape() -> None:
+    with pytest.raises(ValueError, match="must be rows × entities, all of one shape"):
+        metrics.entity_auroc(np.zeros((4, 2)), np.zeros((4, 2), bool), np.zeros((4, 3), bool))

@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score, roc_auc_score
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "aupr_out",
     "auroc",
     "detection_summary",
+    "entity_auroc",
     "f1",
     "f1_known",
     "f1_open",
@@ -247,3 +249,36 @@ def _labels(values: Labels, name: str) -> list[Hashable]:
     if any(label != label for label in labels):
         raise ValueError(f"{name} must hold no NaN")
     return labels
+
+
+def entity_auroc(familiarity: ArrayLike, normal: ArrayLike, novel: ArrayLike) -> NDArray[np.float64]:
+    r"""AUROC of each entity between its normal and its novel rows; NaN where one kind is missing.
+
+    With the ranks $R_i$ of the $n$ normal rows among these and the $m$ novel ones, it is
+    $(\sum_i R_i - n(n + 1)/2) / nm$; ties count half.
+
+    Args:
+        familiarity: Familiarity of each row to each entity, rows × entities, higher for normal rows; such as
+            ``familiarity(X)`` of an entity detector.
+        normal: Which rows are normal for which entity, rows × entities of booleans.
+        novel: Which rows are novel; rows that are neither do not count.
+
+    Example:
+        >>> familiarity = np.array([[3.0, 1.0], [2.0, 2.0], [1.0, 5.0]])
+        >>> normal, novel = np.array([[1, 1], [0, 0], [0, 0]], bool), np.array([[0, 0], [1, 1], [0, 1]], bool)
+        >>> entity_auroc(familiarity, normal, novel).tolist()
+        [1.0, 0.0]
+    """
+    scores, high, low = np.asarray(familiarity), np.asarray(normal, dtype=bool), np.asarray(novel, dtype=bool)
+    if scores.ndim != 2 or not scores.shape == high.shape == low.shape:
+        raise ValueError(
+            "familiarity, normal and novel must be rows × entities, all of one shape; got "
+            f"{scores.shape}, {high.shape} and {low.shape}"
+        )
+    found = np.full(scores.shape[1], np.nan)
+    for entity, (values, above, below) in enumerate(zip(scores.T, high.T, low.T, strict=True)):
+        n_above, n_below = int(above.sum()), int(below.sum())
+        if n_above and n_below:
+            ranks = rankdata(np.concatenate([values[above], values[below]]))[:n_above]
+            found[entity] = (ranks.sum() - n_above * (n_above + 1) / 2) / (n_above * n_below)
+    return found

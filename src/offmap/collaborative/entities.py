@@ -1,4 +1,4 @@
-"""What is known of each task: its id and a few numbers, in buffers that grow."""
+"""The table of entities: their ids and a few numbers for each, in buffers that grow."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,47 +7,54 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from offmap.collaborative.ids import Ids, Places, as_given, same_kind
+from offmap.collaborative.ids import Ids, Places, same_kind
 
 # New ids wait unsorted until they are so many, or a sixteenth of the sorted ones: then all are sorted anew.
 _LONGEST_TAIL = 1024
+Columns = dict[str, Tensor]
 
 
-class TaskTable(nn.Module):
-    """Tasks by id, each with a place and with one row in every column; adding one takes constant time on average.
+class EntityTable(nn.Module):
+    """Finds entities by id and keeps one row per entity in every column; adding one takes constant time on average.
 
-    A module, so that it is saved as the tensors it consists of.
+    It is a module, so that it is saved as the tensors it consists of.
 
     Args:
-        widths: Numbers a task in each column.
+        widths: Numbers per entity in each column, by the name of the column.
+        dtypes: Type of the columns that are not ``float32``.
 
     Example:
-        >>> table = TaskTable(level=2)
+        >>> table = EntityTable({"level": 2})
         >>> table.add(np.array([7, 3]), {"level": torch.ones(2, 2)})
         >>> table.find(np.array([3, 5, 7]))
         array([ 1, -1,  0])
     """
 
-    def __init__(self, **widths: int) -> None:
+    def __init__(self, widths: Mapping[str, int], dtypes: Mapping[str, torch.dtype] | None = None) -> None:
         super().__init__()
-        self.widths = widths
+        self.widths = dict(widths)
         self.length = 0
         self._ids: Ids = np.empty(0, dtype=np.int64)
         self._order: Places = np.empty(0, dtype=np.int64)
         self._sorted: Ids = self._ids
         for name, width in widths.items():
-            self.register_buffer(name, torch.zeros(0, width))
+            self.register_buffer(name, torch.zeros(0, width, dtype=(dtypes or {}).get(name, torch.float32)))
 
     def __len__(self) -> int:
         return self.length
 
     @property
     def ids(self) -> Ids:
-        """The id of each place, as it is kept."""
+        """The id at each place, as it is stored."""
         return self._ids[: self.length]
 
+    @property
+    def counts(self) -> Tensor:
+        """The number of rows that each entity was learnt from."""
+        return self.column("count")[:, 0]
+
     def column(self, name: str) -> Tensor:
-        """The rows of all tasks in the column ``name``; writing to it changes the table."""
+        """The rows of all entities in the column ``name``; writing to it changes the table."""
         return self.get_buffer(name)[: self.length]
 
     def find(self, ids: Ids) -> Places:
@@ -63,7 +70,7 @@ class TaskTable(nn.Module):
         return np.where(fitting == ids, places, -1)
 
     def add(self, ids: Ids, rows: Mapping[str, Tensor]) -> None:
-        """Appends tasks whose ids are new and differ from one another, with their rows in every column."""
+        """Appends entities whose ids are new and differ from one another, with their rows in every column."""
         before, after = self.length, self.length + len(ids)
         self._reserve(after, ids)
         self._ids[before:after] = ids
@@ -73,12 +80,8 @@ class TaskTable(nn.Module):
         if after - len(self._sorted) > max(_LONGEST_TAIL, len(self._sorted) // 16):
             self._sort()
 
-    def names(self) -> Ids:
-        """The ids as they were given."""
-        return as_given(self.ids)
-
     def _reserve(self, length: int, ids: Ids) -> None:
-        """Makes room for ``length`` tasks, twice of what there was at least, and for longer strings."""
+        """Makes room for ``length`` entities, at least twice what there was, and for longer strings."""
         capacity = len(self._ids) if length <= len(self._ids) else max(length, 2 * len(self._ids))
         dtype = np.promote_types(self._ids.dtype, ids.dtype) if self.length else ids.dtype
         if capacity == len(self._ids) and dtype == self._ids.dtype:

@@ -11,9 +11,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.optim import Adam
 
 from offmap.metrics import auroc
-from offmap.nets import DeepFM
 from offmap.random_state import local_seed
 from offmap.train import Batches, descend, train
+from offmap_bench.deepfm import DeepFM
 
 SIZES = {"user": 5, "age": 3, "film": 7}
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from offmap.nets.perceptron import mlp
+from offmap.nets import mlp
 
 
 class DeepFM(nn.Module):
