@@ -40,7 +40,7 @@ def methods() -> list[Method]:
 
     Example:
         >>> [method.name for method in methods() if method.family == "density"]
-        ['vae']
+        ['nearestneighbor', 'texture', 'vae']
     """
     return [
         Method(_short(name), family, getattr(importlib.import_module(f"offmap.{family}"), name))
@@ -94,7 +94,7 @@ def _documented(cls: type) -> dict[str, str]:
 _SHARED = ("alpha", "calibration", "encoder", "random_state", "device", "rule", "unknown_label")
 _KINDS = ("Detector", "Classifier")
 # Where estimators are that can be saved, and what is saved with them.
-_PACKAGES = tuple(f"offmap.{package}" for package in (*FAMILIES, "data", "sampling", "sampling.rl"))
+_PACKAGES = tuple(f"offmap.{package}" for package in (*FAMILIES, "data", "density.vae", "density.vae.scores", "sampling", "sampling.rl"))
 
 
 def _short(name: str) -> str:

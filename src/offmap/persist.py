@@ -68,17 +68,25 @@ def _without_functions(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _taken_apart(values: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: {_ESTIMATOR: _content(value)} if isinstance(value, BaseEstimator) else value
-        for name, value in values.items()
-    }
+    return {name: _as_content(value) for name, value in values.items()}
+
+
+def _as_content(value: Any) -> Any:
+    """An estimator inside another, also in a tuple of them, as its content; any other value as it is."""
+    if isinstance(value, tuple):
+        return tuple(_as_content(item) for item in value)
+    return {_ESTIMATOR: _content(value)} if isinstance(value, BaseEstimator) else value
 
 
 def _put_together(values: dict[str, Any], device: str | None) -> dict[str, Any]:
-    return {
-        name: _rebuilt(value[_ESTIMATOR], device) if isinstance(value, dict) and _ESTIMATOR in value else value
-        for name, value in values.items()
-    }
+    return {name: _from_content(value, device) for name, value in values.items()}
+
+
+def _from_content(value: Any, device: str | None) -> Any:
+    """The inverse of ``_as_content``."""
+    if isinstance(value, tuple):
+        return tuple(_from_content(item, device) for item in value)
+    return _rebuilt(value[_ESTIMATOR], device) if isinstance(value, dict) and _ESTIMATOR in value else value
 
 
 def load(path: str | os.PathLike[str], device: str | None = None) -> Any:
@@ -119,7 +127,7 @@ def _restore(content: Any, device: str | None) -> Any:
 
 def _rebuilt(content: Any, device: str | None) -> Any:
     estimator = _class_of(content["class"])(**_put_together(content["parameters"], device))
-    if device is not None:
+    if device is not None and hasattr(estimator, "device"):
         estimator.set_params(device=device)
     check(estimator)
     for name, value in _put_together(content["attributes"], device).items():

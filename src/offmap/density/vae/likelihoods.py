@@ -1,18 +1,21 @@
-r"""Noise models: what the decoder's output says about the data, $\log p(x \mid z)$."""
+r"""Likelihoods: how the decoder's output defines $\log p(x \mid z)$."""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from offmap.parameters import Limit
+
 _LOG_TWO_PI = math.log(2 * math.pi)
 
 
-class Noise(nn.Module, ABC):
-    """Reads the decoder's output as a distribution over rows of one shape.
+class Likelihood(nn.Module, ABC):
+    """Turns the decoder's output into a distribution over rows of one shape.
 
     Args:
         shape: Shape of a row: ``(d,)`` or ``(c, h, w)``.
@@ -23,12 +26,12 @@ class Noise(nn.Module, ABC):
         self.shape = shape
 
     def observed(self, X: Tensor) -> Tensor:
-        """The rows as the model takes them: themselves, unless the noise model blurs them."""
+        """The rows as the network sees them: unchanged, unless the likelihood dequantizes them."""
         return X
 
     @property
     def scale(self) -> Tensor:
-        """The standard deviation that residuals are measured by: 1, unless it is learnt."""
+        """The standard deviation that residuals are divided by: 1, unless it is learned."""
         return torch.ones(())
 
     @abstractmethod
@@ -40,17 +43,17 @@ class Noise(nn.Module, ABC):
         """The expected row."""
 
 
-class Bernoulli(Noise):
+class Bernoulli(Likelihood):
     r"""$\log p(x \mid z) = \sum_i x_i \log \pi_i + (1 - x_i) \log(1 - \pi_i)$ with $\pi$ = sigmoid of the output.
 
-    The rows hold intensities in [0, 1], which count as probabilities. Their entropy then bounds the score from below,
-    so that images of pure black and white can look likelier than any training image. Other values are impossible.
+    Rows hold intensities in [0, 1], which are treated as probabilities. Their entropy bounds the score from below, so
+    images of pure black and white can look likelier than any training image. Values outside [0, 1] have density 0.
     """
 
     def log_prob(self, X: Tensor, output: Tensor) -> Tensor:
         """Log density of each row, in nats."""
         log_prob = -binary_cross_entropy_with_logits(output, X, reduction="none").flatten(1).sum(1)
-        # The formula would reward them: it grows without bound where a value is above 1.
+        # The formula would reward values above 1: it grows without bound there.
         impossible = ((X < 0) | (X > 1)).flatten(1).any(1)
         return log_prob.masked_fill(impossible, -math.inf)
 
@@ -59,11 +62,11 @@ class Bernoulli(Noise):
         return output.sigmoid()
 
 
-class Gaussian(Noise):
+class Gaussian(Likelihood):
     r"""$\log p(x \mid z) = -\tfrac12 \sum_i ((x_i - m_i)^2 + \log 2\pi)$ with unit variance, $m$ = the output.
 
-    Against intensities in [0, 1] a unit variance is wide: the model is content with blurred means, and on small images
-    the latent code may carry nothing at all.
+    For intensities in [0, 1] a unit variance is wide: reconstructions are blurred, and on small images the latent code
+    may carry no information at all.
     """
 
     def log_prob(self, X: Tensor, output: Tensor) -> Tensor:
@@ -77,11 +80,11 @@ class Gaussian(Noise):
 
 
 class LearnedGaussian(Gaussian):
-    r"""A Gaussian whose width is learnt: $-\sum_i \left(\frac{(x_i - m_i)^2}{2 \sigma_i^2} + \log \sigma_i\right)$ and
+    r"""A Gaussian with learned width: $-\sum_i \left(\frac{(x_i - m_i)^2}{2 \sigma_i^2} + \log \sigma_i\right)$ and
     the constant $-\tfrac{d}{2} \log 2\pi$.
 
-    There is one $\sigma$ a feature, or one for all pixels of an image. It stays above a floor: what the model knows
-    exactly, such as a constant feature, must not make the likelihood infinite.
+    There is one $\sigma$ per feature, or one for all pixels of an image. It is bounded below, so that a feature that is
+    predicted exactly, such as a constant one, does not make the likelihood infinite.
 
     Reference: Rybkin, Daniilidis and Levine, Simple and Effective VAE Training with Calibrated Decoders,
     arXiv:2006.13202.
@@ -90,13 +93,13 @@ class LearnedGaussian(Gaussian):
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__(shape)
         features = len(shape) == 1
-        self.start = 1.0 if features else _SPREAD_OF_PIXELS
+        self.start = 1.0 if features else _INITIAL_PIXEL_SCALE
         self.raw = nn.Parameter(torch.zeros(shape if features else (1, 1, 1)))
 
     @property
     def scale(self) -> Tensor:
-        """The standard deviations; before training, about those of the data."""
-        return _FLOOR + (self.start - _FLOOR) * (_PACE * self.raw).exp()
+        """The standard deviations; before training, roughly those of the data."""
+        return _SMALLEST_SCALE + (self.start - _SMALLEST_SCALE) * (_SPEED * self.raw).exp()
 
     def log_prob(self, X: Tensor, output: Tensor) -> Tensor:
         """Log density of each row, in nats."""
@@ -106,9 +109,9 @@ class LearnedGaussian(Gaussian):
 
 
 class QuantizedGaussian(Gaussian):
-    r"""A unit Gaussian on pixels whose rounding to 256 values is undone by uniform noise: $(255 x + u) / 256$.
+    r"""A unit Gaussian on dequantized pixels: uniform noise undoes the rounding to 256 values, $(255 x + u) / 256$.
 
-    While training the noise $u$ is drawn anew for each row; to score, it is one image drawn once, so that a row always
+    In training the noise $u$ is drawn anew for each row. In scoring it is one image, drawn once, so that a row always
     gets the same score.
     """
 
@@ -119,33 +122,34 @@ class QuantizedGaussian(Gaussian):
         self.register_buffer("offset", torch.rand(shape))
 
     def observed(self, X: Tensor) -> Tensor:
-        """The rows between the steps of their rounding."""
+        """The dequantized rows."""
         return (255 * X + (torch.rand_like(X) if self.training else self.offset)) / 256
 
 
-# Adam moves each parameter by about lr a step: at the pace of a weight, σ would take thousands of steps to its place.
-_PACE = 10.0
-_FLOOR = 0.01
-_SPREAD_OF_PIXELS = 0.25
+# Adam moves each parameter by about lr per step: without the factor, σ would need thousands of steps to settle.
+_SPEED = 10.0
+_SMALLEST_SCALE = 0.01
+_INITIAL_PIXEL_SCALE = 0.25
 
-NOISES: dict[str, Callable[[tuple[int, ...]], Noise]] = {
-    "bernoulli": Bernoulli,
-    "gaussian": Gaussian,
+LIKELIHOODS: dict[str, Callable[[tuple[int, ...]], Likelihood]] = {
     "gaussian_learned": LearnedGaussian,
+    "gaussian": Gaussian,
+    "bernoulli": Bernoulli,
     "quantized_gaussian": QuantizedGaussian,
 }
-# Noise models of intensities, which take values in [0, 1] and no others.
+LikelihoodName = Annotated[str, Limit(f"among {', '.join(map(repr, LIKELIHOODS))}", LIKELIHOODS.__contains__)]
+# Likelihoods of intensities, which are defined on [0, 1] only.
 OF_INTENSITIES = ("bernoulli", "quantized_gaussian")
 
 
-def require_intensities(noise: str, X: Tensor, argument: str = "X") -> None:
-    """Refuses rows that the noise model gives no density to.
+def require_intensities(likelihood: str, X: Tensor, argument: str = "X") -> None:
+    """Raises a ``ValueError`` if rows lie outside the range of the likelihood.
 
     Args:
-        noise: Name of the noise model.
+        likelihood: Name of the likelihood.
         X: Rows.
-        argument: What the user calls them.
+        argument: The argument that the rows came from.
     """
-    if noise in OF_INTENSITIES and len(X) and not (X.min() >= 0 and X.max() <= 1):
-        advice = 'use noise="gaussian_learned" or rescale them'
-        raise ValueError(f'noise="{noise}" needs values of {argument} in [0, 1]; {advice}')
+    if likelihood in OF_INTENSITIES and len(X) and not (X.min() >= 0 and X.max() <= 1):
+        advice = 'use likelihood="gaussian_learned" or rescale them'
+        raise ValueError(f'likelihood="{likelihood}" needs values of {argument} in [0, 1]; {advice}')

@@ -1,35 +1,36 @@
-"""How far statistics are from those of held-out normal rows, on either side."""
+"""How far the statistics of a row are from those of reference rows, on either side."""
 
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.covariance import ledoit_wolf
 from torch import Tensor
 
-from offmap.density.scores.score import Statistics
+Statistics = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class NormalScores:
-    r"""Turns each statistic into a normal score by its rank among $m$ held-out values, ties by the middle rank:
+    r"""Turns each statistic into a normal score by its rank among $m$ reference values, ties by the middle rank:
 
     $$\Phi^{-1}\left(\frac{\#\{h < s\} + \#\{h \le s\} + 1}{2 (m + 1)}\right).$$
 
-    Ranks make the score blind to how a statistic is scaled or skewed. Outside the held-out values ranks say nothing
-    more; there the score goes on in a straight line, at the slope from their median to the outermost of them.
+    Ranks remove the scale and the skew of a statistic. Beyond the smallest and the largest reference value the score
+    continues linearly, with the slope from the median to that value.
 
     Args:
-        values: Held-out values in ascending order, one row a statistic.
+        values: Reference values in ascending order, one row per statistic.
     """
 
     values: Tensor
 
     @classmethod
-    def fit(cls, held_out: Statistics) -> Self:
-        """Remembers the held-out statistics ``(m, k)``."""
-        return cls(torch.from_numpy(np.sort(held_out, axis=0).T.copy()))
+    def fit(cls, reference: Statistics) -> Self:
+        """Sorts the reference statistics ``(m, k)``."""
+        return cls(torch.from_numpy(np.sort(reference, axis=0).T.copy()))
 
     def __call__(self, statistics: Tensor) -> Tensor:
         """The normal scores of ``(n, k)`` statistics."""
@@ -46,15 +47,15 @@ class NormalScores:
 
 @dataclass(frozen=True)
 class Whitening:
-    r"""Decorrelates scores: $\Sigma^{-1/2} (s - m)$ with the mean and the shrunk covariance of the held-out ones."""
+    r"""Decorrelates scores: $\Sigma^{-1/2} (s - m)$ with the mean and the shrunk covariance of the reference scores."""
 
     mean: Tensor
     factor: Tensor
 
     @classmethod
     def fit(cls, scores: Tensor) -> Self:
-        """Measures the held-out scores."""
-        # Shrinkage keeps the inverse tame where there are hardly more rows than statistics.
+        """Estimates mean and covariance."""
+        # Shrinkage keeps the inverse bounded where there are hardly more rows than statistics.
         covariance, _ = ledoit_wolf(scores.numpy())
         values, vectors = np.linalg.eigh(np.atleast_2d(covariance))
         factor = vectors / np.sqrt(np.maximum(values, _SMALLEST_VARIANCE * values.max() + 1e-12))
@@ -67,16 +68,16 @@ class Whitening:
 
 @dataclass(frozen=True)
 class Mahalanobis:
-    """The squared distance from the centre of the held-out rows, in decorrelated normal scores."""
+    """The squared Mahalanobis distance of normal scores from the mean of the reference rows."""
 
     normal: NormalScores
     whiten: Whitening
 
     @classmethod
-    def fit(cls, held_out: Statistics) -> Self:
-        """Measures the held-out statistics."""
-        normal = NormalScores.fit(held_out)
-        return cls(normal, Whitening.fit(normal(torch.from_numpy(held_out))))
+    def fit(cls, reference: Statistics) -> Self:
+        """Estimates ranks, mean and covariance from the reference statistics."""
+        normal = NormalScores.fit(reference)
+        return cls(normal, Whitening.fit(normal(torch.from_numpy(reference))))
 
     def __call__(self, statistics: Tensor) -> Tensor:
         """The squared distance of each row."""
@@ -84,12 +85,13 @@ class Mahalanobis:
 
 
 @dataclass(frozen=True)
-class LocalRatio:
-    r"""How much farther off a row is than its neighbours are from theirs, as a normal score.
+class LocalDistanceRatio:
+    r"""How much farther a row is from its neighbours than those are from theirs, as a normal score.
 
-    In decorrelated normal scores $d(s)$ is the mean distance to the ten nearest held-out rows. Where rows are simple
-    they lie close together, and a novel row may lie close too: so $d(s)$ is compared with the mean of $d$ over those
-    ten, and the logarithm of the ratio is ranked among the held-out rows' own.
+    In decorrelated scores, $d(s)$ is the mean distance to the $k$ nearest reference rows. It is divided by the mean of
+    $d$ over those $k$ rows, and the logarithm of this ratio is ranked among the ratios of the reference rows. The
+    division matters where reference rows are dense: a novel row may be close to them and still be much farther than
+    they are from each other.
 
     Reference: Breunig et al., LOF: Identifying Density-Based Local Outliers, SIGMOD 2000.
     """
@@ -98,31 +100,32 @@ class LocalRatio:
     rows: Tensor
     radii: Tensor
     ranks: NormalScores
+    n_neighbors: int
 
     @classmethod
-    def fit(cls, scores: Tensor) -> Self:
-        """Measures the normal scores of held-out rows, each row against the others."""
+    def fit(cls, scores: Tensor, n_neighbors: int = 10) -> Self:
+        """Computes the ratio of each reference row among the others."""
         whiten = Whitening.fit(scores)
         rows = whiten(scores).float()
-        radii, nearest = _nearest(torch.cdist(rows, rows).fill_diagonal_(torch.inf), len(rows) - 1)
+        count = max(1, min(n_neighbors, len(rows) - 1))
+        radii, nearest = _nearest(torch.cdist(rows, rows).fill_diagonal_(torch.inf), count)
         ratios = (radii / radii[nearest].mean(1)).log()
-        return cls(whiten, rows, radii, NormalScores.fit(ratios[:, None].double().numpy()))
+        return cls(whiten, rows, radii, NormalScores.fit(ratios[:, None].double().numpy()), n_neighbors)
 
     def __call__(self, scores: Tensor) -> Tensor:
         """The score of each row."""
         rows = self.whiten(scores).float()
-        radius, nearest = _nearest(torch.cdist(rows, self.rows), len(self.rows))
+        radius, nearest = _nearest(torch.cdist(rows, self.rows), max(1, min(self.n_neighbors, len(self.rows))))
         return self.ranks((radius / self.radii[nearest].mean(1)).log()[:, None])[:, 0]
 
 
-def _nearest(distances: Tensor, available: int) -> tuple[Tensor, Tensor]:
-    """The mean distance to the nearest rows, and which they are."""
-    found = distances.topk(max(1, min(_NEIGHBOURS, available)), dim=1, largest=False)
-    # Copies of one image have no distance, and a single row has no neighbour.
+def _nearest(distances: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The mean distance to the ``count`` nearest rows, and which they are."""
+    found = distances.topk(count, dim=1, largest=False)
+    # Duplicates have distance 0, and a single row has no neighbour.
     return found.values.mean(1).clamp(_CLOSEST, _FARTHEST), found.indices
 
 
 _SMALLEST_SPREAD = 1e-6
 _SMALLEST_VARIANCE = 1e-3
-_NEIGHBOURS = 10
 _CLOSEST, _FARTHEST = 1e-3, 1e6
