@@ -4,12 +4,26 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from offmap.density.scores.texture import energy, haar_energies, levels, places, shares, sizes
+from offmap.density.image_statistics import (
+    brightness_by_place,
+    energy_by_place,
+    haar_energies,
+    histograms,
+    log_energy,
+    residual_size,
+    tone_and_detail,
+)
 from offmap.random_state import local_seed
 
 
 def describe(X: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
-    return torch.cat([levels(X), shares(X), levels(residual), sizes(residual), places(X, residual)], dim=1)
+    return torch.cat(
+        [
+            *(tone_and_detail(X), histograms(X), tone_and_detail(residual), residual_size(residual)),
+            *(brightness_by_place(X), energy_by_place(residual)),
+        ],
+        dim=1,
+    )
 
 
 def images(count: int = 6, shape: tuple[int, ...] = (3, 12, 10)) -> torch.Tensor:
@@ -27,7 +41,7 @@ def test_haar_energies_are_those_of_a_loop() -> None:
                 for column in range(0, 6, 2):
                     (a, b), (c, d) = channel[row : row + 2, column : column + 2]
                     sums += torch.stack([a + b - c - d, a - b + c - d, a - b - c + d]).square() / 16
-        assert_close(found[place], energy(sums / (2 * 2 * 3)))
+        assert_close(found[place], log_energy(sums / (2 * 2 * 3)))
 
 
 def test_haar_energies_split_the_variance_by_scale() -> None:
@@ -73,10 +87,10 @@ def test_no_plain_change_of_an_image_goes_unseen(change: object) -> None:
     assert ((before - after).abs().mean(0) > 1e-2).any()
 
 
-def test_shares_count_pixels_and_steps() -> None:
+def test_histograms_count_pixels_and_steps() -> None:
     X = torch.zeros(1, 1, 4, 4)
     X[..., 2:] = 1.0
-    found = shares(X).exp() - 1 / 16
+    found = histograms(X).exp() - 1 / 16
     expected = torch.zeros(15)
     # Half the pixels lie in the lowest bin and half in the highest; 4 of 24 steps are edges, the others nothing.
     expected[[0, 7, 8, 12, 13, 14]] = torch.tensor([0.5, 0.5, 20 / 24, 4 / 24, 0.5, 0.5])
@@ -86,4 +100,4 @@ def test_shares_count_pixels_and_steps() -> None:
 def test_colour_is_told_from_brightness() -> None:
     grey = images(4, (1, 16, 16)).expand(-1, 3, -1, -1)
     tinted = grey * torch.tensor([1.3, 0.8, 0.5])[:, None, None]
-    assert (levels(grey)[:, 15:] + 1 < levels(tinted)[:, 15:]).all()
+    assert (tone_and_detail(grey)[:, 15:] + 1 < tone_and_detail(tinted)[:, 15:]).all()

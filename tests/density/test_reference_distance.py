@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, rankdata
 
-from offmap.density.scores.held_out import LocalRatio, Mahalanobis, NormalScores, Whitening
+from offmap.density.reference_distance import LocalDistanceRatio, Mahalanobis, NormalScores, Whitening
 
 
 def sample(count: int, width: int = 3, seed: int = 0) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
@@ -18,9 +18,9 @@ def sample(count: int, width: int = 3, seed: int = 0) -> np.ndarray[tuple[int, i
 
 @settings(deadline=None)
 @given(st.lists(st.integers(-5, 5), min_size=2, max_size=30))
-def test_held_out_values_get_the_normal_scores_of_their_ranks(values: list[int]) -> None:
-    held_out = np.array(values, dtype=float)[:, None]
-    found = NormalScores.fit(held_out)(torch.from_numpy(held_out))[:, 0]
+def test_reference_values_get_the_normal_scores_of_their_ranks(values: list[int]) -> None:
+    reference = np.array(values, dtype=float)[:, None]
+    found = NormalScores.fit(reference)(torch.from_numpy(reference))[:, 0]
     expected = norm.ppf(rankdata(values) / (len(values) + 1))
     np.testing.assert_allclose(found.numpy(), expected, atol=1e-9)
 
@@ -28,20 +28,20 @@ def test_held_out_values_get_the_normal_scores_of_their_ranks(values: list[int])
 @settings(deadline=None)
 @given(st.integers(0, 1000))
 def test_normal_scores_rise_with_the_statistic_and_go_on_outside(seed: int) -> None:
-    held_out = np.random.default_rng(seed).lognormal(size=(50, 1))
+    reference = np.random.default_rng(seed).lognormal(size=(50, 1))
     grid = torch.linspace(-100, 100, 4001, dtype=torch.float64)[:, None]
-    scores = NormalScores.fit(held_out)(grid)[:, 0]
+    scores = NormalScores.fit(reference)(grid)[:, 0]
     assert (scores.diff() >= 0).all()
-    outside = (grid[:, 0] > held_out.max()) | (grid[:, 0] < held_out.min())
+    outside = (grid[:, 0] > reference.max()) | (grid[:, 0] < reference.min())
     both_outside = outside[1:] & outside[:-1]
     assert (scores.diff()[both_outside] > 0).all()
 
 
 def test_normal_scores_do_not_depend_on_a_scale_that_keeps_the_order() -> None:
-    held_out, rows = sample(200), sample(50, seed=1)
-    inside = ((rows > held_out.min(0)) & (rows < held_out.max(0))).all(1)
-    plain = NormalScores.fit(held_out)(torch.from_numpy(rows[inside]))
-    skewed = NormalScores.fit(np.exp(held_out))(torch.from_numpy(np.exp(rows[inside])))
+    reference, rows = sample(200), sample(50, seed=1)
+    inside = ((rows > reference.min(0)) & (rows < reference.max(0))).all(1)
+    plain = NormalScores.fit(reference)(torch.from_numpy(rows[inside]))
+    skewed = NormalScores.fit(np.exp(reference))(torch.from_numpy(np.exp(rows[inside])))
     torch.testing.assert_close(plain, skewed)
 
 
@@ -69,13 +69,13 @@ def test_whitening_stands_fewer_rows_than_statistics() -> None:
 
 
 def test_mahalanobis_is_chi_squared_for_normal_rows_and_two_sided() -> None:
-    held_out, rows = sample(4000), sample(4001, seed=0)[-1:]
-    judge = Mahalanobis.fit(held_out)
-    assert abs(float(judge(torch.from_numpy(held_out)).mean()) - 3) < 0.1
-    centre = held_out.mean(0)
+    reference, rows = sample(4000), sample(4001, seed=0)[-1:]
+    measure = Mahalanobis.fit(reference)
+    assert abs(float(measure(torch.from_numpy(reference)).mean()) - 3) < 0.1
+    centre = reference.mean(0)
     for side in (-6, 6):
-        assert judge(torch.from_numpy(centre + side * held_out.std(0))[None]) > 30
-    assert judge(torch.from_numpy(rows)) < 30
+        assert measure(torch.from_numpy(centre + side * reference.std(0))[None]) > 30
+    assert measure(torch.from_numpy(rows)) < 30
 
 
 def naive_ratios(rows: np.ndarray[Any, Any], reference: np.ndarray[Any, Any], skip_self: bool) -> list[float]:
@@ -97,21 +97,21 @@ def naive_ratios(rows: np.ndarray[Any, Any], reference: np.ndarray[Any, Any], sk
 
 def test_local_ratios_are_those_of_a_loop() -> None:
     scores, rows = torch.from_numpy(sample(60)), torch.from_numpy(sample(15, seed=3))
-    judge = LocalRatio.fit(scores)
-    reference = judge.whiten(scores).numpy()
-    held_out = np.sort(naive_ratios(reference, reference, skip_self=True))
-    np.testing.assert_allclose(judge.ranks.values[0].numpy(), held_out, atol=1e-4)
-    ratios = torch.tensor(naive_ratios(judge.whiten(rows).numpy(), reference, skip_self=False), dtype=torch.float64)
-    expected = judge.ranks(ratios[:, None])[:, 0]
-    np.testing.assert_allclose(judge(rows).numpy(), expected.numpy(), atol=0.05)
+    measure = LocalDistanceRatio.fit(scores)
+    reference = measure.whiten(scores).numpy()
+    own = np.sort(naive_ratios(reference, reference, skip_self=True))
+    np.testing.assert_allclose(measure.ranks.values[0].numpy(), own, atol=1e-4)
+    ratios = torch.tensor(naive_ratios(measure.whiten(rows).numpy(), reference, skip_self=False), dtype=torch.float64)
+    expected = measure.ranks(ratios[:, None])[:, 0]
+    np.testing.assert_allclose(measure(rows).numpy(), expected.numpy(), atol=0.05)
 
 
 def test_local_ratios_see_the_hole_of_a_ring_that_a_centre_does_not() -> None:
     rng = np.random.default_rng(0)
     angle, radius = rng.uniform(0, 2 * np.pi, size=600), rng.normal(5, 0.2, size=600)
-    held_out = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
-    hole, typical = torch.zeros(1, 2, dtype=torch.float64), torch.from_numpy(held_out[:100])
-    ratio, centre = LocalRatio.fit(torch.from_numpy(held_out)), Mahalanobis.fit(held_out)
+    reference = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    hole, typical = torch.zeros(1, 2, dtype=torch.float64), torch.from_numpy(reference[:100])
+    ratio, centre = LocalDistanceRatio.fit(torch.from_numpy(reference)), Mahalanobis.fit(reference)
     assert ratio(hole) > ratio(typical).quantile(0.98)
     assert centre(hole) < centre(typical).min()
 
@@ -119,8 +119,8 @@ def test_local_ratios_see_the_hole_of_a_ring_that_a_centre_does_not() -> None:
 def test_local_ratios_see_a_row_close_to_rows_that_are_closer_yet() -> None:
     """A dense kind and a wide one: the same distance is nothing beside the wide kind, and much beside the dense one."""
     rng = np.random.default_rng(0)
-    held_out = np.concatenate([rng.normal(0, 1, size=(300, 2)), rng.normal(12, 0.05, size=(300, 2))])
-    judge = LocalRatio.fit(torch.from_numpy(held_out))
+    reference = np.concatenate([rng.normal(0, 1, size=(300, 2)), rng.normal(12, 0.05, size=(300, 2))])
+    measure = LocalDistanceRatio.fit(torch.from_numpy(reference))
     beside_dense, beside_wide = torch.tensor([[12.5, 12.5], [0.5, 0.5]], dtype=torch.float64).split(1)
-    assert judge(beside_dense) > 2.5
-    assert judge(beside_wide) < 1.5
+    assert measure(beside_dense) > 2.5
+    assert measure(beside_wide) < 1.5

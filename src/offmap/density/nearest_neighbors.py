@@ -18,11 +18,12 @@ class NearestNeighborDetector(Detector):
 
     The novelty of a row is its mean distance to the $k$ nearest training rows, divided by the mean of that distance
     over the training rows: 1 is typical, 3 is three times as far. Features are standardised first; pixels are not. A
-    good first choice for tables: it trains nothing, and stays accurate where clusters have gaps between them. Distances
-    between images say little, since a shift by one pixel is farther than another picture; see ``TextureDetector``.
+    good first choice for tables and small images: it trains nothing, and detects rows in the gaps between clusters.
+    Distances between large images say little, since a shift by one pixel is farther than another picture; see
+    ``TextureDetector``.
 
     Args:
-        n_neighbors: How many neighbours count. Increase it if the training rows contain outliers.
+        n_neighbors: How many neighbours count. Increase it if the training rows may contain outliers.
 
     Attributes:
         scaler_: Mean and standard deviation of each feature, a ``torch.nn.Module``; 0 and 1 for images.
@@ -43,7 +44,7 @@ class NearestNeighborDetector(Detector):
         array([ 1, -1])
     """
 
-    n_neighbors: Count = 1
+    n_neighbors: Count = 3
 
     def _fit(self, X: Tensor) -> None:
         # What an earlier fit left would be indexed for nothing.

@@ -26,22 +26,23 @@ from offmap.parameters import Count, Fraction, Positive, check
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class VAEDetector(Detector):
-    r"""Flags rows that a variational autoencoder, trained on normal rows, reconstructs or encodes unusually.
+    r"""Flags rows that are unlikely under a variational autoencoder trained on normal rows; for images, also too likely.
 
     The autoencoder is trained on the evidence lower bound of normal rows,
 
     $$\log p(x) \ge \mathbb{E}_{q(z \mid x)} \log p(x \mid z) - \mathrm{KL}(q(z \mid x) \| N(0, I)),$$
 
     and, if there are negatives $\bar x$, on $\mathrm{KL}(q(z \mid \bar x) \| N(s \mathbf{1}, I))$, which gives those a
-    prior of their own. By default the novelty of a row is how unusual its reconstruction error, the norm of its latent
-    mean and that of its latent standard deviation are together among held-out normal rows (the likelihood path). The
-    likelihood itself is available as "bpd"; it has a known blind spot: a model of clothes finds digits likelier.
+    prior of their own. By default the novelty of a row is minus its bound, in bits per dimension. On images the
+    likelihood has a known blind spot (a model of clothes finds digits likelier than clothes), so their novelty is how
+    unusual reconstruction error and latent code are among held-out images, on either side (the likelihood path).
 
     Args:
         likelihood: Distribution of a row given its latent code: "gaussian_learned" or "gaussian" (of variance 1) for
             any rows; "bernoulli" or "quantized_gaussian" (dequantized pixels) for values in [0, 1].
         novelty_score: The score that ``novelty`` returns: a name, or an object with settings, such as
-            ``LikelihoodRegret(steps=20)``; all are in ``offmap.density.vae.scores``.
+            ``LikelihoodRegret(steps=20)``; all are in ``offmap.density.vae.scores``. "auto" is "lpath" for images and
+            "bpd" for other rows.
         extra_scores: Further scores to prepare in ``fit``, for ``novelty_by``.
         negatives: Rows that the encoder learns to map away from normal ones: "noise" (training rows with noise),
             "uniform" (uniform noise), "generated" (by the decoder, in adversarial training), an array of rows, the name
@@ -93,7 +94,7 @@ class VAEDetector(Detector):
     spatial: ClassVar[bool] = True
 
     likelihood: LikelihoodName = "gaussian_learned"
-    novelty_score: ScoreName | Score = "lpath"
+    novelty_score: Literal["auto"] | ScoreName | Score = "auto"
     extra_scores: tuple[ScoreName | Score, ...] = ()
     negatives: np.ndarray[Any, Any] | str | Negatives | None = None
     objective: Literal["elbo", "forward_kl"] = "elbo"
@@ -215,7 +216,7 @@ class VAEDetector(Detector):
         ).to(self.device)
 
     def _novelty(self, X: Tensor) -> Tensor:
-        return self._novelty_by(_as_score(self.novelty_score), X)
+        return self._novelty_by(self._main_score, X)
 
     def _novelty_by(self, score: Score, X: Tensor) -> Tensor:
         self._require_images(score)
@@ -227,11 +228,15 @@ class VAEDetector(Detector):
 
     def _scores(self) -> dict[str, Score]:
         """The scores to prepare, by name; if one is given twice, the settings of the first count."""
-        asked = [_as_score(score) for score in (self.novelty_score, *self.extra_scores)]
+        asked = [self._main_score, *map(_as_score, self.extra_scores)]
         return {score.name: score for score in reversed(asked)}
 
     def _requirements(self) -> set[Requirement]:
         return {part for score in self._scores().values() for part in score.requires}
+
+    @property
+    def _main_score(self) -> Score:
+        return _as_score(self._defaults.score if self.novelty_score == "auto" else self.novelty_score)
 
     @property
     def _negatives(self) -> Negatives | None:

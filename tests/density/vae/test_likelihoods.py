@@ -1,4 +1,4 @@
-"""Noise models against torch.distributions, in double precision."""
+"""Likelihoods against torch.distributions, in double precision."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from torch.distributions import Bernoulli as TorchBernoulli
 from torch.distributions import Normal
 from torch.testing import assert_close
 
-from offmap.density.noise import NOISES, Bernoulli, Gaussian, LearnedGaussian, QuantizedGaussian
+from offmap.density.vae.likelihoods import LIKELIHOODS, Bernoulli, Gaussian, LearnedGaussian, QuantizedGaussian
 
 shapes = hnp.array_shapes(min_dims=2, max_dims=4, max_side=5)
 
@@ -112,6 +112,6 @@ def test_values_outside_0_to_1_are_impossible_under_bernoulli(value: float) -> N
 
 
 def test_names() -> None:
-    assert [*NOISES] == ["bernoulli", "gaussian", "gaussian_learned", "quantized_gaussian"]
-    for make in NOISES.values():
+    assert [*LIKELIHOODS] == ["gaussian_learned", "gaussian", "bernoulli", "quantized_gaussian"]
+    for make in LIKELIHOODS.values():
         assert make((2, 3, 3)).mean(torch.zeros(1, 2, 3, 3)).shape == (1, 2, 3, 3)

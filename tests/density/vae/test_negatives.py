@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from offmap.density.negatives import Auxiliary, Mutation, Noisy, Uniform, auxiliary_rows
+from offmap.density.vae.negatives import AddedNoise, AuxiliaryRows, Mutation, Negatives, UniformNoise
 from offmap.random_state import local_seed
 
 
 def test_auxiliary_negatives_are_rows_of_the_auxiliary_set() -> None:
     rows = torch.arange(20.0).reshape(10, 2)
     with local_seed(0):
-        drawn = Auxiliary(rows)(torch.zeros(500, 2))
+        drawn = AuxiliaryRows(rows)(torch.zeros(500, 2))
     assert drawn.shape == (500, 2)
     assert {tuple(row.tolist()) for row in drawn} == {tuple(row.tolist()) for row in rows}
 
@@ -21,16 +21,16 @@ def test_auxiliary_negatives_are_rows_of_the_auxiliary_set() -> None:
 def test_noisy_negatives_are_the_rows_with_noise_of_that_width() -> None:
     X = torch.rand(200, 1, 16, 16)
     with local_seed(0):
-        noise = Noisy(0.25)(X) - X
+        noise = AddedNoise(0.25)(X) - X
     assert abs(float(noise.std()) - 0.25) < 0.005
     assert abs(float(noise.mean())) < 0.005
 
 
 def test_uniform_negatives_fill_the_range_of_pixels_or_of_each_feature() -> None:
     with local_seed(0):
-        pixels = Uniform.like(torch.full((300, 1, 8, 8), 0.5))(torch.zeros(300, 1, 8, 8))
+        pixels = UniformNoise.like(torch.full((300, 1, 8, 8), 0.5))(torch.zeros(300, 1, 8, 8))
         features = torch.randn(400, 2) * torch.tensor([1.0, 50.0])
-        drawn = Uniform.like(features)(torch.zeros(5000, 2))
+        drawn = UniformNoise.like(features)(torch.zeros(5000, 2))
     assert 0 <= pixels.min() < 0.01
     assert 0.99 < pixels.max() <= 1
     assert abs(float(pixels.std()) - 1 / 12**0.5) < 0.01
@@ -42,7 +42,7 @@ def test_uniform_negatives_fill_the_range_of_pixels_or_of_each_feature() -> None
 def test_mutation_replaces_that_share_of_the_values() -> None:
     X = torch.full((100, 1, 20, 20), 2.0)
     with local_seed(0):
-        mutated = Mutation(Uniform.like(X), 0.2)(X)
+        mutated = Mutation(UniformNoise.like(X), 0.2)(X)
     changed = mutated != X
     assert abs(float(changed.float().mean()) - 0.2) < 0.01
     assert mutated[changed].max() <= 1
@@ -50,10 +50,10 @@ def test_mutation_replaces_that_share_of_the_values() -> None:
 
 def test_auxiliary_rows_come_from_arrays_or_by_name() -> None:
     images = np.random.default_rng(0).integers(256, size=(5, 8, 8), dtype=np.uint8)
-    found = auxiliary_rows(images, (8, 8, 1), "cpu")
+    found = Negatives(source=images).auxiliary_rows((8, 8, 1), "cpu")
     assert found.shape == (5, 1, 8, 8)
     assert float(found.max()) <= 1
-    assert auxiliary_rows("digits", (8, 8, 1), "cpu").shape == (1797, 1, 8, 8)
+    assert Negatives(source="digits").auxiliary_rows((8, 8, 1), "cpu").shape == (1797, 1, 8, 8)
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,30 @@ def test_auxiliary_rows_come_from_arrays_or_by_name() -> None:
 )
 def test_rows_that_do_not_fit_are_named(rows: Any, shape: tuple[int, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        auxiliary_rows(rows, shape, "cpu")
+        Negatives(source=rows).auxiliary_rows(shape, "cpu")
+
+
+def test_a_source_alone_stands_for_negatives_with_default_settings() -> None:
+    found = Negatives.of("noise")
+    assert found is not None
+    assert found.get_params() == {"source": "noise", "weight": 1.0, "shift": None, "noise_sd": 0.25}
+    given = Negatives(source="uniform", weight=2.0)
+    assert Negatives.of(given) is given
+    assert Negatives.of(None) is None
+
+
+@pytest.mark.parametrize("settings", [{"weight": 0}, {"shift": -1.0}, {"noise_sd": "wide"}, {"source": 3}])
+def test_settings_of_negatives_are_checked_and_named(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(settings))} must be"):
+        Negatives.of(Negatives(**{"source": "noise"} | settings))
+
+
+def test_each_source_has_its_sampler() -> None:
+    X, none = torch.rand(40, 3), torch.empty(0, 3)
+    with local_seed(0):
+        wide = Negatives(source="noise", noise_sd=5.0).sampler(none, X)
+        assert wide is not None
+        assert 4 < float((wide(X) - X).std()) < 6
+    assert isinstance(Negatives(source="uniform").sampler(none, X), UniformNoise)
+    assert isinstance(Negatives(source=np.ones((5, 3))).sampler(X, X), AuxiliaryRows)
+    assert Negatives(source="generated").sampler(none, X) is None

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.distributions import MultivariateNormal, Normal, kl_divergence
 from torch.testing import assert_close
 
-from offmap.density.vae import VAE, Posterior
+from offmap.density.vae.network import VAE, Posterior
 from offmap.random_state import local_seed
 
 
@@ -61,7 +61,7 @@ class LinearGaussian:
             self.stretch = torch.linspace(0.5, 2, latent, dtype=torch.float64)
             self.W, self.b = orthogonal * self.stretch, torch.randn(width, dtype=torch.float64)
             self.X = 3 * torch.randn(20, width, dtype=torch.float64)
-            self.vae = VAE((width,), latent=latent, hidden=(), noise="gaussian").double()
+            self.vae = VAE((width,), latent_dim=latent, hidden=(), likelihood="gaussian").double()
         self.latent = latent
         encoder, decoder = (linear(part) for part in (self.vae.encoder, self.vae.decoder))
         variance = 1 / (1 + self.stretch**2)
@@ -105,7 +105,7 @@ def test_the_bound_lies_below_the_evidence_at_any_other_posterior(seed: int, siz
 
 
 def test_one_draw_serves_all_rows_and_is_saved_with_the_network() -> None:
-    vae = VAE((4,), latent=3, hidden=(5,), noise="gaussian")
+    vae = VAE((4,), latent_dim=3, hidden=(5,), likelihood="gaussian")
     assert vae.draw.shape == (3,)
     assert "draw" in vae.state_dict()
     assert not vae.draw.requires_grad
@@ -116,7 +116,7 @@ def test_one_draw_serves_all_rows_and_is_saved_with_the_network() -> None:
 
 
 def test_perceptrons_take_images_and_give_them_back() -> None:
-    vae = VAE((2, 3, 4), latent=2, hidden=(5,), noise="bernoulli")
+    vae = VAE((2, 3, 4), latent_dim=2, hidden=(5,), likelihood="bernoulli")
     X = torch.rand(6, 2, 3, 4)
     assert vae.decoder(vae.posterior(X).mean).shape == X.shape
 
@@ -167,7 +167,7 @@ def test_more_draws_bring_the_importance_weighted_bound_to_the_evidence() -> Non
 
 
 def test_generated_rows_are_expected_rows_of_the_prior() -> None:
-    vae = VAE((4,), latent=3, hidden=(5,), noise="bernoulli")
+    vae = VAE((4,), latent_dim=3, hidden=(5,), likelihood="bernoulli")
     with local_seed(0):
         generated = vae.generate(6)
     with local_seed(0):
@@ -176,7 +176,7 @@ def test_generated_rows_are_expected_rows_of_the_prior() -> None:
 
 
 def test_reconstruction_is_the_expected_row_at_the_mean() -> None:
-    vae = VAE((1, 16, 16), latent=3, hidden=(), noise="bernoulli", network="conv")
+    vae = VAE((1, 16, 16), latent_dim=3, hidden=(), likelihood="bernoulli", network="conv")
     X = torch.rand(5, 1, 16, 16)
     expected, posterior = vae.reconstruct(X)
     assert_close(expected, vae.decoder(posterior.mean).sigmoid())

@@ -1,4 +1,4 @@
-"""The terms against the bound, and which player each gradient reaches."""
+"""The terms against the bound, and which network each gradient reaches."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
 
-from offmap.density.objectives import Objective
-from offmap.density.vae import VAE, Posterior
+from offmap.density.vae.objective import Objective
+from offmap.density.vae.network import VAE, Posterior
 from offmap.random_state import local_seed
 
 
-def network(noise: str = "gaussian", **changes: Any) -> VAE:
+def network(likelihood: str = "gaussian", **changes: Any) -> VAE:
     with local_seed(0):
-        settings: dict[str, Any] = {"latent": 3, "hidden": (8,), "noise": noise} | changes
+        settings: dict[str, Any] = {"latent_dim": 3, "hidden": (8,), "likelihood": likelihood} | changes
         return VAE((5,) if settings.get("network", "mlp") == "mlp" else (3, 16, 16), **settings)
 
 
@@ -59,7 +59,7 @@ def test_negatives_teach_the_encoder_alone() -> None:
 
 
 def test_forward_kl_is_the_weighted_sum_by_hand() -> None:
-    vae, X, objective = network(), rows(2), Objective("forward_kl", samples=4)
+    vae, X, objective = network(), rows(2), Objective("forward_kl", n_samples=4)
     with local_seed(2):
         terms = objective.terms(vae, X)
     with local_seed(2):
@@ -71,7 +71,7 @@ def test_forward_kl_is_the_weighted_sum_by_hand() -> None:
         latents = [posterior.mean[row] + (posterior.log_var[row] / 2).exp() * noise[k, row] for k in range(4)]
         q = torch.distributions.Normal(posterior.mean[row], (posterior.log_var[row] / 2).exp())
         joint = [
-            float(vae.noise.log_prob(X[row : row + 1], vae.decoder(z[None]))[0])
+            float(vae.likelihood.log_prob(X[row : row + 1], vae.decoder(z[None]))[0])
             + float(torch.distributions.Normal(0.0, 1.0).log_prob(z).sum())
             for z in latents
         ]
@@ -111,7 +111,7 @@ def test_forward_kl_gives_each_network_its_own_term() -> None:
 
 def test_forward_kl_leads_the_encoder_to_the_exact_posterior() -> None:
     """With a decoder that ignores all but one latent dimension, linearly, the posterior is known."""
-    vae = VAE((1,), latent=1, hidden=(), noise="gaussian")
+    vae = VAE((1,), latent_dim=1, hidden=(), likelihood="gaussian")
     encoder, decoder = (
         next(m for m in part.modules() if isinstance(m, nn.Linear)) for part in (vae.encoder, vae.decoder)
     )
@@ -123,14 +123,14 @@ def test_forward_kl_leads_the_encoder_to_the_exact_posterior() -> None:
         for _ in range(800):
             X = 5**0.5 * torch.randn(64, 1)
             optimizer.zero_grad()
-            Objective("forward_kl", samples=16).terms(vae, X)["inference"].backward()
+            Objective("forward_kl", n_samples=16).terms(vae, X)["inference"].backward()
             optimizer.step()
     # z | x ~ N(2x / 5, 1 / 5).
     assert encoder.weight[0].item() == pytest.approx(0.4, abs=0.06)
     assert encoder.bias[1].exp().item() == pytest.approx(0.2, abs=0.06)
 
 
-def test_both_players_see_real_rows_alike_under_batch_normalisation() -> None:
+def test_encoder_and_decoder_terms_agree_on_real_rows_under_batch_normalisation() -> None:
     vae, X = network(network="dcgan").train(), torch.rand(8, 3, 16, 16)
     with local_seed(3):
         encoder = Objective().encoder_terms(vae, X)
@@ -139,11 +139,11 @@ def test_both_players_see_real_rows_alike_under_batch_normalisation() -> None:
     assert_close(decoder["kl"], encoder["kl"].detach())
 
 
-@pytest.mark.parametrize("changes", [{}, {"network": "dcgan", "spectral": True}])
+@pytest.mark.parametrize("changes", [{}, {"network": "dcgan", "spectral_norm": True}])
 @pytest.mark.parametrize("kind", ["elbo", "forward_kl"])
-def test_adversarial_gradients_reach_the_player_they_should_and_no_other(kind: Any, changes: dict[str, Any]) -> None:
+def test_adversarial_gradients_reach_the_network_they_should_and_no_other(kind: Any, changes: dict[str, Any]) -> None:
     vae = network(**changes)
-    X = rows() if vae.noise.shape == (5,) else torch.rand(4, 3, 16, 16)
+    X = rows() if vae.likelihood.shape == (5,) else torch.rand(4, 3, 16, 16)
     terms = Objective(kind).encoder_terms(vae, X)
     terms["negatives"].backward()
     assert all(gradient is None for gradient in gradients(vae.decoder))
@@ -162,15 +162,36 @@ def test_the_encoder_pushes_generated_rows_away_and_the_decoder_pulls_them_into_
         with torch.no_grad(), local_seed(5):
             return float(vae.posterior(vae.generate(256)).kl(shift).mean())
 
-    for player, terms, shift in (
+    for part, terms, shift in (
         (vae.encoder, objective.encoder_terms, 4.0),
         (vae.decoder, objective.decoder_terms, 0.0),
     ):
         before = generated_kl(shift)
-        optimizer = torch.optim.Adam(player.parameters(), lr=5e-3)
+        optimizer = torch.optim.Adam(part.parameters(), lr=5e-3)
         with local_seed(6):
             for _ in range(60):
                 optimizer.zero_grad()
                 backward(terms(vae, X))
                 optimizer.step()
         assert generated_kl(shift) < 0.8 * before
+
+
+@pytest.mark.parametrize("kind", ["elbo", "forward_kl"])
+def test_real_rows_do_not_move_what_the_decoder_generates(kind: Any) -> None:
+    """Batch normalisation ties the two: without a detach, terms of real rows would reach the generated ones."""
+    vae, X = network(network="dcgan").train(), torch.rand(8, 3, 16, 16)
+    reached: list[Tensor] = []
+    generate = vae.generate
+
+    def watched(count: int) -> Tensor:
+        generated = generate(count)
+        generated.register_hook(reached.append)
+        return generated
+
+    vae.generate = watched  # type: ignore[method-assign]
+    terms = Objective(kind).decoder_terms(vae, X)
+    generated = terms.pop("generated")
+    sum(terms.values(), start=torch.zeros(())).backward(retain_graph=True)
+    assert reached == []
+    generated.backward()
+    assert len(reached) == 1

@@ -5,16 +5,15 @@ from dataclasses import replace
 import pytest
 import torch
 
-from offmap.density.objectives import Objective
-from offmap.density.regimen import Regimen, mean_bound
-from offmap.density.scores import Models
-from offmap.density.vae import VAE
+from offmap.density.vae.objective import Objective
+from offmap.density.vae.training import TrainingSchedule, mean_negative_elbo
+from offmap.density.vae.scores import Networks
+from offmap.density.vae.network import VAE
 from offmap.random_state import local_seed
 
-REGIMEN = Regimen(
+SCHEDULE = TrainingSchedule(
     objective=Objective(),
-    mutation=0.5,
-    generated=False,
+    adversarial=False,
     epochs=None,
     steps=100,
     patience=None,
@@ -26,7 +25,7 @@ REGIMEN = Regimen(
 
 def network() -> VAE:
     with local_seed(0):
-        return VAE((3,), latent=2, hidden=(8,), noise="gaussian").eval()
+        return VAE((3,), latent_dim=2, hidden=(8,), likelihood="gaussian").eval()
 
 
 def rows(count: int) -> torch.Tensor:
@@ -34,38 +33,38 @@ def rows(count: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(("count", "epochs"), [(10, 5), (1_000, 1), (250, 4)])
-def test_open_epochs_are_as_many_as_make_the_steps(count: int, epochs: int) -> None:
-    """Few rows are gone over until an epoch has 20 batches."""
-    assert len(REGIMEN.train(network(), rows(count))["kl"]) == epochs
+def test_without_epochs_there_are_as_many_as_make_the_steps(count: int, epochs: int) -> None:
+    """Few rows are repeated until an epoch has 20 batches."""
+    assert len(SCHEDULE.train(network(), rows(count))["kl"]) == epochs
 
 
 def test_given_epochs_are_kept() -> None:
-    assert len(replace(REGIMEN, epochs=3).train(network(), rows(10))["kl"]) == 3
+    assert len(replace(SCHEDULE, epochs=3).train(network(), rows(10))["kl"]) == 3
 
 
-def test_the_mean_bound_is_over_all_rows() -> None:
+def test_the_mean_negative_elbo_is_over_all_rows() -> None:
     model, X = network(), rows(1_500)
     with torch.no_grad():
         reconstruction, kl = model.bound(X, model.draw)
-        assert mean_bound(model, X) == pytest.approx(float((reconstruction + kl).mean()), rel=1e-5)
+        assert mean_negative_elbo(model, X) == pytest.approx(float((reconstruction + kl).mean()), rel=1e-5)
 
 
-def test_rows_are_watched_only_with_patience() -> None:
-    regimen = replace(REGIMEN, epochs=2)
-    assert "validation" not in regimen.train(network(), rows(50), watched=rows(20))
-    assert "validation" in replace(regimen, patience=1).train(network(), rows(50), watched=rows(20))
-    assert "validation" not in replace(regimen, patience=1).train(network(), rows(50), watched=rows(0))
+def test_rows_are_validated_only_with_patience() -> None:
+    schedule = replace(SCHEDULE, epochs=2)
+    assert "validation" not in schedule.train(network(), rows(50), validation=rows(20))
+    assert "validation" in replace(schedule, patience=1).train(network(), rows(50), validation=rows(20))
+    assert "validation" not in replace(schedule, patience=1).train(network(), rows(50), validation=rows(0))
 
 
-def test_all_networks_stop_by_the_rows_that_are_watched() -> None:
-    models = Models(network(), background=network(), ensemble=[network()])
-    history = replace(REGIMEN, epochs=2, patience=1).train_others(models, rows(50), None, rows(20))
+def test_all_networks_stop_by_the_validation_rows() -> None:
+    models = Networks(network(), background=network(), ensemble=[network()])
+    history = replace(SCHEDULE, epochs=2, patience=1).train_others(models, rows(50), None, rows(20), mutation=0.5)
     assert {"network 2 validation", "background validation"} <= history.keys()
 
 
-def test_generated_negatives_make_two_players_but_not_of_the_background() -> None:
-    models = Models(network(), background=network(), ensemble=[network()])
-    history = replace(REGIMEN, epochs=1, generated=True).train_others(models, rows(50), None, rows(0))
+def test_generated_negatives_train_adversarially_but_not_the_background() -> None:
+    models = Networks(network(), background=network(), ensemble=[network()])
+    history = replace(SCHEDULE, epochs=1, adversarial=True).train_others(models, rows(50), None, rows(0), mutation=0.5)
     of = {
         name: {term.removeprefix(name) for term in history if term.startswith(name)}
         for name in ("network 2 ", "background ")

@@ -38,6 +38,11 @@ class Defaults:
         return self.images and self.shape[-1] > 1
 
     @property
+    def score(self) -> str:
+        """The novelty score: the likelihood has blind spots on images, which the two-sided likelihood path avoids."""
+        return "lpath" if self.images else "bpd"
+
+    @property
     def network(self) -> NetworkKind:
         """The kind of encoder and decoder."""
         return ("dcgan" if self.colour else "conv") if is_large_image(self.shape) else "mlp"
