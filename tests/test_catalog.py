@@ -53,11 +53,11 @@ def test_every_method_and_parameter_is_explained(each: offmap.catalog.Method) ->
 
 def test_the_parameters_of_a_method_come_before_the_shared_ones() -> None:
     names = [parameter["parameter"] for parameter in method("vae").parameters()]
-    assert names[0] == "noise"
+    assert names[0] == "likelihood"
     assert names[-5:] == ["alpha", "calibration", "encoder", "random_state", "device"]
     meanings = {parameter["parameter"]: parameter["meaning"] for parameter in method("vae").parameters()}
     assert meanings["alpha"] == "False-alarm rate that the threshold is set for."
-    assert meanings["batch_size"] == "Rows a step."
+    assert meanings["batch_size"] == "Rows per gradient step."
     assert "Reference" not in " ".join(meanings.values())
 
 
@@ -101,7 +101,7 @@ ELSEWHERE = (
     "offmap.base.Detector",
     "other.density.VAEDetector",
 )
-INSIDE = ("", "VAE", "vae.VAE", "detector", "detector.VAEDetector", "__name__", "VAEDetector.fit")
+INSIDE = ("", "VAE", "vae.network.VAE", "vae_detector", "vae_detector.VAEDetector", "__name__", "VAEDetector.fit")
 
 
 @pytest.mark.parametrize("path", [*ELSEWHERE, "offmap.density", *(f"offmap.density.{name}" for name in INSIDE)])

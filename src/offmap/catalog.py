@@ -94,7 +94,10 @@ def _documented(cls: type) -> dict[str, str]:
 _SHARED = ("alpha", "calibration", "encoder", "random_state", "device", "rule", "unknown_label")
 _KINDS = ("Detector", "Classifier")
 # Where estimators are that can be saved, and what is saved with them.
-_PACKAGES = tuple(f"offmap.{package}" for package in (*FAMILIES, "data", "density.vae", "density.vae.scores", "sampling", "sampling.rl"))
+_PACKAGES = tuple(
+    f"offmap.{package}"
+    for package in (*FAMILIES, "data", "density.vae", "density.vae.scores", "sampling", "sampling.rl")
+)
 
 
 def _short(name: str) -> str:

@@ -71,7 +71,9 @@ def _methods(seed: int) -> dict[str, Any]:
     return {
         "ANS": ANSClassifier(random_state=seed, calibration=0.3, rule="calibrated"),
         "MSP": MSPClassifier(random_state=seed, calibration=0.3),
-        "VAE": VAEDetector(random_state=seed, calibration=0.3, likelihood="bernoulli", novelty_score="nearest", epochs=100),
+        "VAE": VAEDetector(
+            random_state=seed, calibration=0.3, likelihood="bernoulli", novelty_score="nearest", epochs=100
+        ),
     }
 
 

@@ -124,3 +124,14 @@ def test_local_ratios_see_a_row_close_to_rows_that_are_closer_yet() -> None:
     beside_dense, beside_wide = torch.tensor([[12.5, 12.5], [0.5, 0.5]], dtype=torch.float64).split(1)
     assert measure(beside_dense) > 2.5
     assert measure(beside_wide) < 1.5
+
+
+def test_a_reference_row_is_compared_with_the_others_if_asked() -> None:
+    scores = torch.from_numpy(sample(60))
+    skipping, plain = (LocalDistanceRatio.fit(scores, skip_self=skip) for skip in (True, False))
+    ratios = torch.tensor(naive_ratios(*(skipping.whiten(scores).numpy(),) * 2, skip_self=True), dtype=torch.float64)
+    # Rounding moves a value by half a rank from the one that it equals.
+    np.testing.assert_allclose(skipping(scores), skipping.ranks(ratios[:, None])[:, 0], atol=0.3)
+    assert (plain(scores) < skipping(scores)).all()
+    others = torch.from_numpy(sample(15, seed=3))
+    torch.testing.assert_close(plain(others), skipping(others))

@@ -19,10 +19,10 @@ from torch.distributions import Bernoulli, Normal, kl_divergence
 import offmap
 from offmap.data import load
 from offmap.density import VAEDetector
-from offmap.density.vae.training import mean_negative_elbo
 from offmap.density.vae import Negatives, scores
-from offmap.density.vae.scores import SCORES, WAIC, LikelihoodRegret
 from offmap.density.vae.network import VAE
+from offmap.density.vae.scores import SCORES, WAIC, LikelihoodRegret
+from offmap.density.vae.training import mean_negative_elbo
 from offmap.metrics import auroc
 from offmap.nets import ConvEncoder, DCGANEncoder
 from tests.real_data import require
@@ -303,7 +303,7 @@ def minus_mean_novelty(detector: VAEDetector, X: Array, y: object = None) -> flo
 
 @pytest.mark.filterwarnings("ignore::offmap.calibration.CalibrationWarning")
 def test_scikit_learn_scores_it_in_cross_validation() -> None:
-    rows = np.concatenate([FEATURES, FEATURES + [50, 0, 0]])
+    rows = np.concatenate([FEATURES, FEATURES + np.array([50, 0, 0])])
     labels = np.repeat([1, -1], len(FEATURES))
     model = VAEDetector(**SMALL)
     assert np.isfinite(cross_val_score(model, FEATURES, scoring=minus_mean_novelty, cv=3)).all()
@@ -377,7 +377,9 @@ def test_scores_have_one_name_everywhere() -> None:
 @pytest.mark.parametrize("objective", ["elbo", "forward_kl"])
 def test_negatives_end_up_away_from_the_prior(negatives: Any, objective: Any) -> None:
     settings = SMALL | {"epochs": 25, "lr": 5e-3}
-    detector = VAEDetector(**settings, negatives=Negatives(source=negatives, shift=4.0), objective=objective).fit(FEATURES)
+    detector = VAEDetector(**settings, negatives=Negatives(source=negatives, shift=4.0), objective=objective).fit(
+        FEATURES
+    )
     history = detector.history_["negatives"]
     assert history[-1] < 0.8 * history[0]
 

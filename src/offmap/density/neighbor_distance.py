@@ -47,8 +47,8 @@ class NeighborDistance:
         others = distances[:, -self.n_neighbors :]
         # A reference row finds itself, up to rounding; any other row keeps its nearest neighbours.
         is_reference = distances[:, :1] <= _ROUNDING * distances[:, -1:]
-        mean = np.where(is_reference, others, distances[:, : self.n_neighbors]).mean(axis=1)
-        return np.where(finite[:, 0], mean / self.typical, np.inf)
+        mean = np.where(is_reference, others, distances[:, : self.n_neighbors]).mean(axis=1, keepdims=True)
+        return np.where(finite, mean / self.typical, np.inf)[:, 0]
 
 
 _SMALLEST_DISTANCE = 1e-6

@@ -93,6 +93,14 @@ class LocalDistanceRatio:
     division matters where reference rows are dense: a novel row may be close to them and still be much farther than
     they are from each other.
 
+    Args:
+        whiten: Decorrelates the scores.
+        rows: The decorrelated reference rows.
+        radii: Their mean distance to their neighbours.
+        ranks: The distribution of their ratios.
+        n_neighbors: How many neighbours $k$ count.
+        skip_self: Whether a row that equals a reference row is compared with the others, as in ``fit``.
+
     Reference: Breunig et al., LOF: Identifying Density-Based Local Outliers, SIGMOD 2000.
     """
 
@@ -101,21 +109,28 @@ class LocalDistanceRatio:
     radii: Tensor
     ranks: NormalScores
     n_neighbors: int
+    skip_self: bool = False
 
     @classmethod
-    def fit(cls, scores: Tensor, n_neighbors: int = 10) -> Self:
+    def fit(cls, scores: Tensor, n_neighbors: int = 10, *, skip_self: bool = False) -> Self:
         """Computes the ratio of each reference row among the others."""
         whiten = Whitening.fit(scores)
         rows = whiten(scores).float()
         count = max(1, min(n_neighbors, len(rows) - 1))
         radii, nearest = _nearest(torch.cdist(rows, rows).fill_diagonal_(torch.inf), count)
         ratios = (radii / radii[nearest].mean(1)).log()
-        return cls(whiten, rows, radii, NormalScores.fit(ratios[:, None].double().numpy()), n_neighbors)
+        ranks = NormalScores.fit(ratios[:, None].double().numpy())
+        return cls(whiten, rows, radii, ranks, n_neighbors, skip_self)
 
     def __call__(self, scores: Tensor) -> Tensor:
         """The score of each row."""
         rows = self.whiten(scores).float()
-        radius, nearest = _nearest(torch.cdist(rows, self.rows), max(1, min(self.n_neighbors, len(self.rows))))
+        distances = torch.cdist(rows, self.rows)
+        if self.skip_self and len(self.rows) > 1:
+            closest, second = distances.topk(2, dim=1, largest=False).values.split(1, dim=1)
+            distances = distances.masked_fill((distances == closest) & (closest <= _ROUNDING * second), torch.inf)
+        available = len(self.rows) - self.skip_self
+        radius, nearest = _nearest(distances, max(1, min(self.n_neighbors, available)))
         return self.ranks((radius / self.radii[nearest].mean(1)).log()[:, None])[:, 0]
 
 
@@ -129,3 +144,5 @@ def _nearest(distances: Tensor, count: int) -> tuple[Tensor, Tensor]:
 _SMALLEST_SPREAD = 1e-6
 _SMALLEST_VARIANCE = 1e-3
 _CLOSEST, _FARTHEST = 1e-3, 1e6
+# Rounding of distances between equal rows, as a share of the distance to the next row.
+_ROUNDING = 1e-2

@@ -20,8 +20,8 @@ class TextureDetector(Detector):
     detail at three scales, histograms of pixels and of steps between neighbouring pixels, and brightness on a 4×4 grid.
     They are turned into normal scores by their ranks among normal images and decorrelated. The novelty is the distance
     to the nearest normal images, divided by the distance of those to their own neighbours, as a normal score. A good
-    first choice for images of at least 16 pixels: it trains no network. It fails on images that differ in content alone, such as two sets of
-    photographs. Rows that are not images are described by their features.
+    first choice for images of at least 16 pixels: it trains no network. It fails on images that differ in content
+    alone, such as two sets of photographs. Rows that are not images are described by their features.
 
     Args:
         n_neighbors: How many of the nearest normal images count.
@@ -62,7 +62,7 @@ class TextureDetector(Detector):
     def _build(self) -> None:
         self._ranks = NormalScores.fit(self.reference_statistics_)
         scores = self._ranks(torch.from_numpy(self.reference_statistics_))
-        self._ratio = LocalDistanceRatio.fit(scores, self.n_neighbors)
+        self._ratio = LocalDistanceRatio.fit(scores, self.n_neighbors, skip_self=True)
 
     def _novelty(self, X: Tensor) -> Tensor:
         return self._ratio(self._ranks(_statistics(X).cpu()))

@@ -26,7 +26,7 @@ from offmap.parameters import Count, Fraction, Positive, check
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class VAEDetector(Detector):
-    r"""Flags rows that are unlikely under a variational autoencoder trained on normal rows; for images, also too likely.
+    r"""Flags rows that a variational autoencoder trained on normal rows finds unlikely, or images it finds atypical.
 
     The autoencoder is trained on the evidence lower bound of normal rows,
 

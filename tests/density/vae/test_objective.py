@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
 
-from offmap.density.vae.objective import Objective
 from offmap.density.vae.network import VAE, Posterior
+from offmap.density.vae.objective import Objective
 from offmap.random_state import local_seed
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from offmap.density.vae.scoring import Scorer, reference_statistics
-from offmap.density.vae.scores import SCORES, Networks
 from offmap.density.vae.network import VAE
+from offmap.density.vae.scores import SCORES, Networks
+from offmap.density.vae.scoring import Scorer, reference_statistics
 from offmap.random_state import local_seed
 
 with local_seed(0):

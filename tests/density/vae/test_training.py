@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from offmap.density.vae.objective import Objective
-from offmap.density.vae.training import TrainingSchedule, mean_negative_elbo
-from offmap.density.vae.scores import Networks
 from offmap.density.vae.network import VAE
+from offmap.density.vae.objective import Objective
+from offmap.density.vae.scores import Networks
+from offmap.density.vae.training import TrainingSchedule, mean_negative_elbo
 from offmap.random_state import local_seed
 
 SCHEDULE = TrainingSchedule(

@@ -113,7 +113,7 @@ class VAE(nn.Module):
         return likelihood.unflatten(0, latents.shape[:2]) + prior
 
     def log_weights(self, X: Tensor, noise: Tensor) -> Tensor:
-        r"""Importance weights $\log p(x, z_k) - \log q(z_k \mid x)$ at ``(k, n or 1, latent_dim)`` noise: ``(k, n)``."""
+        r"""Weights $\log p(x, z_k) - \log q(z_k \mid x)$ at ``(k, n or 1, latent_dim)`` noise: ``(k, n)``."""
         X = self.likelihood.observed(X)
         posterior = self.encode(X)
         return self.log_joint(X, posterior.at(noise)) - posterior.log_prob_of_draw(noise)

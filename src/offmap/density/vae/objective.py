@@ -67,7 +67,7 @@ class Objective:
         return self._positive(network, X, real) | {"generated": self.weight * generated.kl().mean()}
 
     def _encode_together(self, network: VAE, X: Tensor, others: Tensor) -> tuple[Posterior, Posterior]:
-        """Encodes two kinds of rows in one batch: batch normalisation then averages over both, as it does in scoring."""
+        """Encodes two kinds of rows in one batch, so that batch normalisation averages over both, as in scoring."""
         both = network.encode(torch.cat([X, others]))
         rest = len(X)
         return Posterior(both.mean[:rest], both.log_var[:rest]), Posterior(both.mean[rest:], both.log_var[rest:])

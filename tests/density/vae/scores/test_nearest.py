@@ -6,8 +6,8 @@ import torch
 from numpy.typing import NDArray
 
 from offmap.density import VAEDetector
-from offmap.density.vae.scores import SCORES, Networks
 from offmap.density.vae.network import VAE
+from offmap.density.vae.scores import SCORES, Networks
 from offmap.metrics import auroc
 from offmap.random_state import local_seed
 
