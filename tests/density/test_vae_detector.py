@@ -320,7 +320,7 @@ def test_a_grid_search_reaches_its_parameters_and_those_of_its_parts() -> None:
     assert best.novelty_score.steps == search.best_params_["novelty_score__steps"]
     assert best.negatives.weight == 0.5
     # A fit works on copies of its parts: the model that was given stays as it was.
-    assert model.negatives.weight == 1.0
+    assert model.get_params()["negatives__weight"] == 1.0
 
 
 @pytest.mark.parametrize("source", ["noise", FEATURES[:40]])
