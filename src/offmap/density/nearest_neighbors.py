@@ -29,10 +29,10 @@ class NearestNeighborDetector(Detector):
         scaler_: Mean and standard deviation of each feature, a ``torch.nn.Module``; 0 and 1 for images.
         rows_: The standardised training rows.
         history_: Empty: nothing is trained.
+        promise_: The ``Promise`` that decides, fitted on the calibration rows.
+        threshold_: Rows with a novelty above it are flagged.
         calibration_novelty_: Novelty of the calibration rows, in ascending order.
-        threshold_: Novelty above which rows are flagged.
-        offset_: Minus the threshold, as in scikit-learn.
-        input_shape_: Shape of a row.
+        input_shape_: Shape of one row.
 
     Reference: Ramaswamy, Rastogi and Shim, Efficient Algorithms for Mining Outliers from Large Data Sets, SIGMOD 2000.
 

@@ -26,15 +26,14 @@ class TextureDetector(Detector):
     Args:
         n_neighbors: How many of the nearest normal images count.
         max_reference: Training images to compare with, drawn at random; more are slower and a little more accurate.
-        image_shape: Height and width (and channels) of the image in each row of a flat ``X``.
 
     Attributes:
         reference_statistics_: Statistics of the images that are compared with, one row per image.
         history_: Empty: nothing is trained.
+        promise_: The ``Promise`` that decides, fitted on the calibration rows.
+        threshold_: Rows with a novelty above it are flagged.
         calibration_novelty_: Novelty of the calibration rows, in ascending order.
-        threshold_: Novelty above which rows are flagged.
-        offset_: Minus the threshold, as in scikit-learn.
-        input_shape_: Shape of a row.
+        input_shape_: Shape of one row.
 
     Reference: Breunig et al., LOF: Identifying Density-Based Local Outliers, SIGMOD 2000.
 
@@ -51,7 +50,6 @@ class TextureDetector(Detector):
 
     n_neighbors: Count = 10
     max_reference: Count = 5_000
-    image_shape: tuple[Count, ...] | None = None
 
     def _fit(self, X: Tensor) -> None:
         chosen = X[torch.randperm(len(X))[: self.max_reference].to(X.device)]

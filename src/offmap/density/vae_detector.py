@@ -9,8 +9,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
+from offmap.arrays import FloatArray
 from offmap.base import Detector
-from offmap.calibration import FloatArray
 from offmap.checkpoint import Checkpoint
 from offmap.density.vae.defaults import Defaults
 from offmap.density.vae.likelihoods import LikelihoodName, require_intensities
@@ -54,7 +54,6 @@ class VAEDetector(Detector):
             rows; "auto" uses convolutions for images of at least 16 pixels.
         hidden: Widths of the hidden layers of the "mlp": by default 256 and 128 for images, 64 for other rows.
         conv_factor: Multiplies the channels of the convolutions; increase it for more capacity.
-        image_shape: Height and width (and channels) of the image in each row of a flat ``X``.
         epochs: Passes over the training rows. By default as many as make 10,000 gradient steps for images, or 2,000 for
             other rows, for which training then stops early, with ``patience=10``.
         batch_size: Rows per gradient step.
@@ -75,10 +74,10 @@ class VAEDetector(Detector):
         latent_dim_: Latent dimensions of the network.
         reference_statistics_: For each score that compares with reference rows, their statistics.
         history_: The mean of each term of the objective per epoch, and "validation" with ``patience``.
+        promise_: The ``Promise`` that decides, fitted on the calibration rows.
+        threshold_: Rows with a novelty above it are flagged.
         calibration_novelty_: Novelty of the calibration rows, in ascending order.
-        threshold_: Novelty above which rows are flagged.
-        offset_: Minus the threshold, as in scikit-learn.
-        input_shape_: Shape of a row.
+        input_shape_: Shape of one row.
 
     Reference: Kingma and Welling, Auto-Encoding Variational Bayes, arXiv:1312.6114; Csiszárik, Benkő and Varga,
     Negative Sampling in Variational Autoencoders, arXiv:1910.02760.
@@ -102,7 +101,6 @@ class VAEDetector(Detector):
     network: Literal["auto", "conv", "dcgan", "mlp"] = "auto"
     hidden: tuple[Count, ...] | None = None
     conv_factor: Count = 1
-    image_shape: tuple[Count, ...] | None = None
     epochs: Count | None = None
     batch_size: Count = 128
     lr: Positive = 1e-3
@@ -121,7 +119,7 @@ class VAEDetector(Detector):
         rows = self._checked(X)
         if score not in SCORES:
             raise ValueError(f"score must be among {', '.join(map(repr, SCORES))}; got {score!r}")
-        return self._mapped(partial(self._novelty_by, self._scores().get(score, SCORES[score])), rows)
+        return self._scored(partial(self._novelty_by, self._scores().get(score, SCORES[score])), rows)
 
     def _fit(self, X: Tensor) -> None:
         require_intensities(self.likelihood, X)

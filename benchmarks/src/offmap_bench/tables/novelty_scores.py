@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from offmap.calibration import FloatArray
+from offmap.arrays import FloatArray
 from offmap.data import constant_images, uniform_noise
 from offmap.density import VAEDetector
 from offmap.density.vae.scores import WAIC, LikelihoodRegret, Score

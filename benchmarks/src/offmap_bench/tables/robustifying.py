@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
-from offmap.calibration import FloatArray
+from offmap.arrays import FloatArray
 from offmap.files import replacing
 from offmap.metrics import auroc
 from offmap_bench.figure import Figure
