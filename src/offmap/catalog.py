@@ -119,6 +119,10 @@ def _package(name: str) -> ModuleType | None:
             from offmap import openset as package
         case "density":
             from offmap import density as package
+        case "density.vae":
+            from offmap.density import vae as package
+        case "density.vae.scores":
+            from offmap.density.vae import scores as package
         case "collaborative":
             from offmap import collaborative as package
         case "sampling":
