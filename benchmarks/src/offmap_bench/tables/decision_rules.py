@@ -109,9 +109,9 @@ TABLES = (
         needs=tuple(SETS.values()),
         notes="Only training rows of the known classes of each setting are used: a random half of these classes plays "
         f"the open ones. {TEST_SIZE:.0%} of the rows are tested, at most {ROWS_PER_CLASS} rows per class are used. "
-        "Each method is fitted once, with its default parameters and a tenth of the training rows held out; its own rule "
-        "and the calibrated rule at alpha = 0.05 then answer the same rows. False alarms are test rows of sub-known "
-        "classes that are rejected. Frozen all-MiniLM-L6-v2 embeddings.",
+        "Each method is fitted once, with its default parameters and a tenth of the training rows held out. Its own "
+        "rule and the calibrated rule at alpha = 0.05 then answer the same rows. False alarms are test rows of "
+        "sub-known classes that are rejected. Frozen all-MiniLM-L6-v2 embeddings.",
         higher_is_better={metric: not metric.startswith("false") for metric in METRICS},
         formats=dict.fromkeys(METRICS, ".2%"),
         average=True,

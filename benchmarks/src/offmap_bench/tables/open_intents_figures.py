@@ -137,7 +137,7 @@ TABLES = (
     Figure(
         name="open-intents-map",
         source=f"{SOURCE}, figure 3.4",
-        caption="Test rows of CLINC, half of the classes known, and synthetic negatives, in the last layer of three heads.",
+        caption="Test rows of CLINC, half of the classes known, and synthetic negatives, as seen by three heads.",
         draw=draw_map,
         needs=("clinc",),
     ),
