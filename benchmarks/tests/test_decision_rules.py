@@ -27,7 +27,7 @@ def test_open_classes_are_a_half_that_is_never_trained_on() -> None:
 def test_both_rules_are_those_of_a_method_with_that_rule() -> None:
     X_train, y_train, X_test, y_test, known = sub_open_texts(DIGITS.data, DIGITS.target, seed=0)
     fitted = {
-        rule: MSPClassifier(rule=rule, epochs=10, random_state=0).fit(X_train, y_train)  # type: ignore[arg-type]
+        rule: MSPClassifier(rule=rule, epochs=10, random_state=0).fit(X_train, y_train)
         for rule in ("own", "calibrated")
     }
     found = compare_rules(fitted["own"], X_test, y_test, known)

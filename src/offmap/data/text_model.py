@@ -34,8 +34,8 @@ __all__ = [
 MINILM = "minilm"
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-# Texts are padded to a multiple of _STEP tokens, and a batch holds texts of one width that make up _BATCH tokens. Larger
-# batches are hardly faster on a CPU and slow down a text that is encoded alone, since every batch is filled up.
+# Texts are padded to a multiple of _STEP tokens, and a batch holds texts of one width that make up _BATCH tokens.
+# Larger batches are hardly faster on a CPU and slow down a text that is encoded alone, since batches are filled up.
 _STEP = 8
 _BATCH = 128
 _MOST_TOKENS = 1 << 20
@@ -46,7 +46,7 @@ _tokenizing = threading.Lock()
 
 
 class Part(NamedTuple):
-    """One batch of texts: the width they are padded to, their positions, and the size that the batch is filled up to."""
+    """One batch of texts: the width they are padded to, their positions, and the size the batch is filled up to."""
 
     width: int
     members: list[int]
@@ -171,7 +171,7 @@ def _named(library: Any, name: str, device: str) -> Any:
         return library.SentenceTransformer(name, device=device)
     except Exception as error:  # as above, or the download failed
         raise DataNotFound(
-            f"model {name!r} is neither {MINILM!r}, nor a folder, nor can it be downloaded by its name: {_first_line(error)}"
+            f"model {name!r} is neither {MINILM!r} nor a folder, nor can it be loaded by its name: {_first_line(error)}"
         ) from None
 
 

@@ -11,7 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 from torch.optim import AdamW
 
-from offmap.base import Classification, OpenSetClassifier
+from offmap.base import OpenSetClassifier
+from offmap.calibration.contract import Classification
 from offmap.nets import Standardise
 from offmap.nets.stacked import stacked_mlp
 from offmap.openset.adapter import Adapter, fit_adapter, fit_scale

@@ -66,6 +66,7 @@ def second_layer(model: ANSClassifier, head: int, rows: Tensor) -> Tensor:
     """Returns the last hidden layer of one head."""
     layers = [layer for layer in model.network_.heads if isinstance(layer, StackedLinear)]
     for layer in layers[:-1]:
+        assert layer.bias is not None
         rows = torch.relu(rows @ layer.weight[head] + layer.bias[head])
     return rows
 

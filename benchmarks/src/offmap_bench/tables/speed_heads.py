@@ -95,6 +95,7 @@ def put_head(model: ANSClassifier, head: nn.Sequential, place: int) -> None:
     stacked = [layer for layer in model.network_.heads if isinstance(layer, StackedLinear)]
     with torch.no_grad():
         for layer, target in zip(layers, stacked, strict=True):
+            assert target.bias is not None
             target.weight[place], target.bias[place, 0] = layer.weight.T, layer.bias
 
 
