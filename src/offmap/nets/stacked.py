@@ -38,8 +38,10 @@ class StackedLinear(nn.Module):
         return mapped.reshape(*rows.shape[:-1], -1)
 
 
-def stacked_mlp(inputs: Sequence[int], widths: Sequence[int]) -> nn.Sequential:
+def stacked_mlp(inputs: Sequence[int], widths: Sequence[int], dropout: float = 0.0) -> nn.Sequential:
     """A perceptron a term: layers of the given ``widths`` after the inputs, with a ReLU between them.
+
+    A share ``dropout`` of each hidden layer is dropped while training.
 
     Example:
         >>> stacked_mlp([3, 5], [8, 1])(torch.zeros(2, 7, 5)).shape
@@ -47,5 +49,5 @@ def stacked_mlp(inputs: Sequence[int], widths: Sequence[int]) -> nn.Sequential:
     """
     layers: list[nn.Module] = [StackedLinear(inputs, widths[0])]
     for before, after in pairwise(widths):
-        layers += [nn.ReLU(), StackedLinear([before] * len(inputs), after)]
+        layers += [nn.ReLU(), *([nn.Dropout(dropout)] if dropout else []), StackedLinear([before] * len(inputs), after)]
     return nn.Sequential(*layers)

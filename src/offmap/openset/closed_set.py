@@ -1,6 +1,7 @@
-"""The closed-set classifier that open-set methods start from."""
+"""The closed-set classifier of the known classes that most open-set methods train first."""
 
 import math
+from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,11 +21,11 @@ Objective = Callable[[Batch], dict[str, Tensor]]
 
 
 class ClosedSetNetwork(nn.Module):
-    """Standardises rows, maps them to a feature layer, and that to one logit a class.
+    """A perceptron that standardises rows and returns one logit per class.
 
     Args:
-        inputs: Width of a row.
-        hidden: Widths of the hidden layers; the last is the feature layer. With none the classifier is linear.
+        inputs: Number of input features.
+        hidden: Widths of the hidden layers; the last one is the feature layer. With none the classifier is linear.
         outputs: Number of logits.
         dropout: Share of the features dropped while training.
     """
@@ -37,29 +38,29 @@ class ClosedSetNetwork(nn.Module):
         self.head = nn.Linear((inputs, *hidden)[-1], outputs)
 
     def features(self, X: Tensor) -> Tensor:
-        """The last hidden layer; the standardised rows if there is none."""
+        """Returns the last hidden layer, or the standardised rows if there is none."""
         return self.body(self.standardise(X))
 
     def classify(self, Z: Tensor) -> Tensor:
-        """The logits of standardised rows."""
+        """Returns the logits of standardised rows."""
         return self.head(self.dropout(self.body(Z)))
 
     def forward(self, X: Tensor) -> Tensor:
-        """The logits."""
+        """Returns the logits of rows."""
         return self.classify(self.standardise(X))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ClosedSetClassifier(OpenSetClassifier):
-    """What the methods share that train a classifier of the known classes and then look at what it does.
+class ClosedSetClassifier(OpenSetClassifier, ABC):
+    """Base of the methods that train a perceptron on the known classes and derive the novelty from it.
 
     Args:
-        hidden: Widths of the hidden layers; an empty tuple (``--set hidden=``) makes the classifier linear.
-        dropout: Share of the features dropped while training.
+        hidden: Widths of the hidden layers. An empty tuple (``--set hidden=``) makes the classifier linear.
+        dropout: Share of the features dropped while training. Raise it if the classifier overfits.
         epochs: Passes over the training rows.
-        batch_size: Rows a step.
-        lr: Step size of AdamW.
-        weight_decay: Its weight decay.
+        batch_size: Rows per training step.
+        lr: Learning rate of AdamW.
+        weight_decay: Weight decay of AdamW.
     """
 
     hidden: tuple[Count, ...] = (128,)
@@ -69,24 +70,21 @@ class ClosedSetClassifier(OpenSetClassifier):
     lr: Positive = 3e-3
     weight_decay: NonNegative = 1e-2
 
-    def _build(self) -> None:
-        width, outputs = math.prod(self.input_shape_), len(self.classes_) + self._extra_classes()
-        self.network_ = ClosedSetNetwork(width, tuple(self.hidden), outputs, self.dropout).to(self.device)
+    def _new_network(self, extra_classes: int = 0) -> ClosedSetNetwork:
+        """Makes the untrained network, with ``extra_classes`` logits after those of the known classes."""
+        width, outputs = math.prod(self.input_shape_), len(self.classes_) + extra_classes
+        return ClosedSetNetwork(width, tuple(self.hidden), outputs, self.dropout).to(self.device)
 
-    def _extra_classes(self) -> int:
-        """Logits beside those of the known classes."""
-        return 0
-
-    def _fit_closed(self, X: Tensor, y: Tensor, loss: Loss = cross_entropy, negatives: float = 0.0) -> None:
+    def _fit_closed(self, X: Tensor, y: Tensor, loss: Loss = cross_entropy, negative_weight: float = 0.0) -> None:
         """Trains the network on the known classes.
 
         Args:
             X: Training rows.
             y: Codes of their classes.
-            loss: Maps logits and codes to a number.
-            negatives: Weight of points made up just outside the classes, one for each row, as one more class.
+            loss: Maps logits and codes to a scalar.
+            negative_weight: Weight of synthetic negatives, one per row, that the last logit stands for.
         """
-        shell = Shell.around(Standardise(X.shape[1]).fit(X)(X), y, len(self.classes_)) if negatives else None
+        shell = Shell.around(Standardise(X.shape[1]).fit(X)(X), y, len(self.classes_)) if negative_weight else None
 
         def terms(batch: Batch) -> dict[str, Tensor]:
             rows, codes = batch
@@ -94,13 +92,13 @@ class ClosedSetClassifier(OpenSetClassifier):
             found = {"classification": loss(self.network_.classify(rows), codes)}
             if shell is not None:
                 logits = self.network_.classify(rows + shell.offsets(codes))
-                found["negatives"] = negatives * loss(logits, torch.full_like(codes, len(self.classes_)))
+                found["negatives"] = negative_weight * loss(logits, torch.full_like(codes, len(self.classes_)))
             return found
 
         self._fit_network(X, y, terms)
 
     def _fit_network(self, X: Tensor, y: Tensor, terms: Objective) -> None:
-        """Builds the network and trains it on ``terms``, which maps batches of rows and codes to named numbers."""
+        """Builds the network and trains it on ``terms``, which maps a batch of rows and codes to named scalars."""
         self._build()
         self.network_.standardise.fit(X)
         optimizer = AdamW(self.network_.parameters(), lr=self.lr, weight_decay=self.weight_decay)

@@ -1,26 +1,29 @@
-"""The space that one-versus-rest heads live in: the rows themselves, or a layer that brings known classes together."""
+"""The feature space of the ANS heads: scaled rows, optionally adapted to the known classes by one residual layer."""
 
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 from torch.optim import AdamW
 
 from offmap.nets import Standardise
-from offmap.openset.negatives import class_means
+from offmap.openset.class_statistics import class_means
 from offmap.train import Batch, Batches, History, descend, train
 
-# Relative spread of the rows' lengths below which they lie on a sphere.
+# Rows lie on a sphere if the standard deviation of their lengths is below this share of the mean length.
 _SPHERE = 1e-3
-# Length of the mean row, against the rows' own, above which they all point one way.
+# Rows all point one way if their mean is longer than this share of the mean length.
 _ONE_WAY = 0.9
-# The usual temperature of a cosine classifier.
+# Temperature of the cosine classifier that trains the adapter.
 _TEMPERATURE = 0.1
 
 
 class Adapter(nn.Module):
-    r"""A residual layer $z = \|x\|\,(x + Ax) / \|x + Ax\|$: it turns rows and keeps their lengths.
+    r"""Rotates rows by one residual layer and keeps their lengths: $z = \|x\|\,(x + Ax) / \|x + Ax\|$.
 
-    It starts as the identity. A full hidden layer that is trained on the known classes maps unknown rows onto them; a
-    short residual step keeps what sets them apart.
+    It starts as the identity. A full hidden layer trained on the known classes maps unknown rows onto them; a short
+    residual step keeps what sets them apart.
+
+    Args:
+        width: Number of features.
     """
 
     def __init__(self, width: int) -> None:
@@ -29,32 +32,36 @@ class Adapter(nn.Module):
         nn.init.zeros_(self.shift.weight)
 
     def forward(self, X: Tensor) -> Tensor:
-        """Rows of the same lengths in new directions."""
+        """Returns rows of the same lengths in new directions."""
         return X.norm(dim=1, keepdim=True) * normalize(X + self.shift(X), dim=1)
 
 
 def fit_scale(layer: Standardise, X: Tensor, *, one_unit: bool) -> None:
-    """Brings rows to the scale that networks learn well at, without bending the space more than it must.
+    """Fits ``layer`` to scale rows for training while preserving their geometry where possible.
 
-    Rows whose features are in one unit are all divided by one number, which keeps their angles: those that are said to
-    be, such as images, and those all over a sphere, such as sentence embeddings. Features of other rows may be in any
-    units; they are standardised one by one.
+    If all features share one unit, all are divided by the same number, which keeps the angles between rows. That holds
+    for images and for rows on a sphere, such as sentence embeddings. Other features are standardised one by one.
+
+    Args:
+        layer: The layer to fit.
+        X: Training rows.
+        one_unit: Whether the features are known to share one unit.
     """
     layer.fit(X)
-    if one_unit or _over_a_sphere(X):
+    if one_unit or _on_a_sphere(X):
         layer.mean.zero_()
         layer.scale.fill_(X.double().std(dim=0, correction=0).mean().clamp_min(1e-6))
 
 
-def _over_a_sphere(X: Tensor) -> bool:
-    """Whether rows have one length and many directions; one large constant feature gives them a length, but one way."""
+def _on_a_sphere(X: Tensor) -> bool:
+    """Whether rows have the same length but many directions; a large constant feature alone does not count."""
     length = X.norm(dim=1)
     one_length = length.std(correction=0) < _SPHERE * length.mean()
     return bool(one_length and X.mean(dim=0).norm() < _ONE_WAY * length.mean())
 
 
 def fit_adapter(adapter: Adapter, X: Tensor, y: Tensor, *, epochs: int) -> History:
-    """Trains the adapter with a cosine classifier of the known classes, whose prototypes start at the class means."""
+    """Trains the adapter under a cosine classifier of the known classes, whose prototypes start at the class means."""
     prototypes = nn.Parameter(class_means(X, y, int(y.max()) + 1))
     optimizer = AdamW([*adapter.parameters(), prototypes], lr=1e-3, weight_decay=0.1)
 
@@ -68,5 +75,5 @@ def fit_adapter(adapter: Adapter, X: Tensor, y: Tensor, *, epochs: int) -> Histo
         Batches((X, y), size=128),
         epochs=epochs,
         state={"adapter": adapter, "optimizer": optimizer},
-        label="space",
+        label="adapter",
     )
