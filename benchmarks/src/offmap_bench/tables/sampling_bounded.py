@@ -1,12 +1,12 @@
-"""Sampling on an interval: the Beta reference beside the Gaussian one, and Stein's way."""
+"""Sampling on an interval: RAS with a Beta and a Gaussian reference, and SVGD."""
 
 from typing import Any
 
 import numpy as np
 
 from offmap.sampling import RAS, AmortisedSVGD
-from offmap.sampling.densities import bowl, ramp
-from offmap.sampling.quality import cdf_distances
+from offmap_bench.densities import bowl, ramp
+from offmap_bench.sample_quality import cdf_distances
 from offmap_bench.table import Table
 from offmap_bench.tables.sampling_toys import PAPER, Particles
 
@@ -15,7 +15,7 @@ SAMPLES = 200_000
 
 
 def measure(method: Any, title: str, seed: int) -> dict[str, float]:
-    """Distances of the distribution functions, and the share of the samples where the density is zero."""
+    """Distances between the distribution functions, and the share of the samples where the density is zero."""
     density = DENSITIES[title]
     if isinstance(method, Particles):
         samples = method.samples(density, SAMPLES, seed)
@@ -35,7 +35,7 @@ TABLES = (
         caption="Densities on [−1, 1]: distance of the distribution of the samples from the true one.",
         rows={
             "RAS, Beta reference": RAS(support=(-1.0, 1.0)),
-            "RAS, Beta reference, none of it even": RAS(support=(-1.0, 1.0), even=0.0),
+            "RAS, Beta reference, none of it even": RAS(support=(-1.0, 1.0), uniform_share=0.0),
             "RAS, Gaussian reference": RAS(),
             "SVGD": Particles(),
             "amortised SVGD": AmortisedSVGD(),
@@ -44,7 +44,7 @@ TABLES = (
         metrics=("KS", "W1", "outside"),
         measure=measure,
         seeds={"cpu": range(3), "paper": range(3)},
-        profiles={"cpu": SETTING, "paper": {**PAPER, "noise": 1}},
+        profiles={"cpu": SETTING, "paper": {**PAPER, "noise_dim": 1}},
         printed={
             ("RAS, Beta reference", "u1", "KS"): 0.0066,
             ("RAS, Beta reference", "u1", "W1"): 0.005,

@@ -1,4 +1,4 @@
-"""Sampling from densities known up to a constant: the toy densities of the chapter, and mixtures with far modes."""
+"""Sampling from densities known up to a constant: the toy densities of the chapter, and mixtures with distant modes."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from offmap.files import replacing
 from offmap.sampling import RAS, SVGD, AmortisedSVGD
-from offmap.sampling.densities import (
+from offmap_bench.densities import (
     Density,
     forty_gaussians,
     funnel,
@@ -24,8 +24,8 @@ from offmap.sampling.densities import (
     two_arcs,
     wave,
 )
-from offmap.sampling.quality import mmd, modes_found, symmetric_kl, weight_error
 from offmap_bench.figure import Figure
+from offmap_bench.sample_quality import mmd, modes_found, symmetric_kl, weight_error
 from offmap_bench.table import Table
 from offmap_bench.tables.sampling_mcmc import NUTS, TemperedSMC
 
@@ -41,7 +41,7 @@ DENSITIES: dict[str, Callable[[], Density]] = {
     "40-GMM": forty_gaussians,
     "funnel-10": funnel,
 }
-# Fine bins over a wide window stay empty with fewer: see the notes.
+# With fewer samples, fine bins over a wide window stay empty: see the notes.
 SAMPLES = {"8-GMM": 20_480}
 MANY = 102_400
 COMPARED = 2000
@@ -55,23 +55,23 @@ def density_of(title: str) -> Density:
 
 @dataclass(frozen=True)
 class TrueSamples:
-    """What a perfect sampler would draw."""
+    """The samples of a perfect sampler."""
 
     def samples(self, density: Density, n: int, seed: int) -> NDArray[Any]:
-        """True samples, others than those that samplers are compared with."""
+        """Draws true samples other than those that samplers are compared with."""
         return density.draw(n, seed=seed + 1000).numpy()
 
 
 @dataclass(frozen=True)
 class Particles:
-    """Stein variational gradient descent, with settings of its own that no profile changes."""
+    """Stein variational gradient descent, with settings that no profile changes."""
 
     particles: int = 1000
     moves: int = 1000
     pace: float = 0.1
 
     def samples(self, density: Density, n: int, seed: int) -> NDArray[Any]:
-        """The particles, again and again."""
+        """Draws particles, repeated if ``n`` exceeds their number."""
         scale = (density.high - density.low) / 4
         settings: dict[str, Any] = {"particles": self.particles, "steps": self.moves, "lr": self.pace * scale}
         sampler = SVGD(log_density=density.log_u, dim=density.dim, scale=scale, random_state=seed, **settings)
@@ -79,19 +79,19 @@ class Particles:
 
 
 def draws(method: Any, title: str, n: int, seed: int) -> NDArray[Any]:
-    """Samples of a method that has been taught the density, if it learns."""
+    """Fits the method to the density, if it is fitted, and draws samples."""
     density = density_of(title)
     if hasattr(method, "samples"):
         return np.array(method.samples(density, n, seed))
     settings = {"support": density.support} if isinstance(method, RAS) else {}
-    # Inside a box the generator's own scale is that of the squashing function.
+    # On a bounded support the scale is set by the squashing function.
     scale = 1.0 if settings.get("support") else (density.high - density.low) / 4
     method.set_params(log_density=density.log_u, dim=density.dim, scale=scale, random_state=seed, **settings)
     return method.fit().sample(n, random_state=seed)
 
 
 def measure_histogram(method: Any, title: str, seed: int) -> dict[str, float]:
-    """Symmetric KL on the bins of a histogram, and the discrepancy from true samples."""
+    """Symmetric KL between histogram and density, and the discrepancy from true samples."""
     density = density_of(title)
     start = perf_counter()
     found = draws(method, title, SAMPLES.get(title, MANY), seed)
@@ -104,7 +104,7 @@ def measure_histogram(method: Any, title: str, seed: int) -> dict[str, float]:
 
 
 def measure_modes(method: Any, title: str, seed: int) -> dict[str, float]:
-    """Modes that were found, how evenly, and the discrepancy from true samples."""
+    """Modes found, the error of their weights, and the discrepancy from true samples."""
     density = density_of(title)
     start = perf_counter()
     found = draws(method, title, 10_000, seed)
@@ -128,8 +128,8 @@ PAPER = {
     "lr": 2e-4,
     "critic_lr": 2e-4,
     "critic_steps": 1,
-    "noise": 2,
-    "even": 0.0,
+    "noise_dim": 2,
+    "uniform_share": 0.0,
 }
 PROFILES: dict[str, dict[str, object]] = {"cpu": SETTING, "paper": PAPER}
 
@@ -218,7 +218,7 @@ FUNNEL = Table(
 
 
 def draw_toys(path: Path, profile: str) -> None:
-    """Samples of RAS without and with annealing beside true ones, a row a density."""
+    """Plots samples of RAS without and with annealing beside true samples, one row per density."""
     titles, labels = ("8-GMM", "pot1_hard"), ("true samples", "RAS, no entropy", "RAS, annealing")
     drawing = Drawing(figsize=(9, 6.2), layout="constrained")
     for row, title in zip(drawing.subplots(len(titles), len(labels)), titles, strict=True):
