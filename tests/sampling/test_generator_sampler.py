@@ -1,4 +1,4 @@
-"""What all samplers share: counts, seeds, threads, saving and loading."""
+"""Saving and loading of the samplers with a generator."""
 
 from pathlib import Path
 from typing import Any

@@ -71,8 +71,8 @@ def test_the_average_of_weights_converges_to_them() -> None:
     average = weight_average(network, decay=0.9)
     nn.init.constant_(network.weight, 1.0)
     average.update_parameters(network)
-    assert float(average.module.weight.detach()) == torch.tensor(0.9)
+    assert float(average.module.get_parameter("weight")) == torch.tensor(0.9)
     for _ in range(200):
         average.update_parameters(network)
-    assert abs(float(average.module.weight.detach()) - 1) < 1e-4
-    assert not average.module.weight.requires_grad
+    assert abs(float(average.module.get_parameter("weight")) - 1) < 1e-4
+    assert not average.module.get_parameter("weight").requires_grad

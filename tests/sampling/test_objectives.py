@@ -1,6 +1,7 @@
 """Losses and objectives against closed forms."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 from torch import Tensor
 
 from offmap.ratio import ratio_loss
+from offmap.sampling import FGAN
 from offmap.sampling.annealing import annealed_power, linear_decay
 from offmap.sampling.divergences import OBJECTIVES
 from offmap.sampling.objectives import cycle_error, log_ratio
@@ -86,3 +88,9 @@ def test_annealing_rises_geometrically_to_the_true_target() -> None:
     assert np.allclose(np.diff(np.log(powers)), math.log(100) / 4)
     assert annealed_power(0.6, 0.6, 0.01) == annealed_power(1.0, 0.6, 0.01) == 1.0
     assert linear_decay(0.6, 0.6) == linear_decay(1.0, 0.6) == 0.0
+
+
+@pytest.mark.parametrize("divergence", ["reverse-kl", "wasserstein", None])
+def test_an_unknown_divergence_is_refused(divergence: Any) -> None:
+    with pytest.raises(ValueError, match="divergence must be a str among 'reverse_kl', 'kl'"):
+        FGAN(dim=1, divergence=divergence).fit(np.zeros((4, 1)))

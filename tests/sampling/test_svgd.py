@@ -59,3 +59,24 @@ def test_the_amortised_one_matches_it_too() -> None:
     samples = sampler.sample(5000, random_state=0)
     assert samples.mean() == pytest.approx(1.25, abs=0.1)
     assert samples.var() == pytest.approx(1 / 6, rel=0.3)
+
+
+def test_a_step_is_that_of_adagrad() -> None:
+    """Two steps by hand: the step size is lr over the root of the sum of squared directions."""
+    start, first, second = (
+        SVGD(log_density=posterior, dim=1, particles=9, steps=steps, lr=lr, random_state=0).fit().particles_
+        for steps, lr in ((1, 1e-12), (1, 0.3), (2, 0.3))
+    )
+    x, squares = torch.from_numpy(start), torch.zeros(9, 1)
+    for expected in (first, second):
+        direction = svgd_direction(x, score(posterior, x))
+        squares = squares + direction.square()
+        x = x + 0.3 * direction / (squares.sqrt() + 1e-6)
+        np.testing.assert_allclose(x.numpy(), expected, rtol=1e-5)
+
+
+def test_particles_are_repeated_equally_often() -> None:
+    sampler = SVGD(log_density=posterior, dim=1, particles=10, steps=1, random_state=0).fit()
+    _, counts = np.unique(sampler.sample(25, random_state=0), return_counts=True)
+    assert sorted(counts) == [2] * 5 + [3] * 5
+    assert len(np.unique(sampler.sample(4, random_state=0))) == 4

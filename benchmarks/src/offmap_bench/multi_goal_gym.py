@@ -38,4 +38,4 @@ class MultiGoalEnv(gymnasium.Env[Array, Array]):
 
 
 if MULTI_GOAL not in gymnasium.registry:
-    gymnasium.register(MULTI_GOAL, entry_point=MultiGoalEnv, max_episode_steps=HORIZON)
+    gymnasium.register(MULTI_GOAL, entry_point=f"{__name__}:MultiGoalEnv", max_episode_steps=HORIZON)

@@ -1,5 +1,7 @@
 """Averages of a network's weights over training."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
@@ -25,7 +27,7 @@ def weight_average(network: nn.Module, decay: float) -> AveragedModel:
     """
 
     @torch.no_grad()
-    def update(averages: list[Tensor], weights: list[Tensor], count: Tensor) -> None:
+    def update(averages: Sequence[Tensor], weights: Sequence[Tensor], count: Tensor | int) -> None:
         steps = int(count)
         for average, weight in zip(averages, weights, strict=True):
             average.lerp_(weight, 1 - min(decay, steps / (steps + 9)))
