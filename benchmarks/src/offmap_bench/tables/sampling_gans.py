@@ -66,8 +66,8 @@ GANS = Table(
         ("SN-GAN + entropy", "8-GMM", "symmetric KL"): 8.0,
     },
     notes="20,480 samples in square bins of side 0.01, as in the table of toy densities. The critic is a logistic "
-    "regression and each divergence sets what the generator climbs (table 5.2.1); the GAN is the non-saturating one. "
-    "The entropy term has the weight 0.1 everywhere. The networks' weights are averaged, as with RAS.",
+    "regression, and the divergence sets the generator's objective (table 5.2.1); the GAN is the non-saturating one. "
+    "The entropy term has a weight of 0.1 in all rows. The generator's weights are averaged, as in RAS.",
     higher_is_better={"symmetric KL": False, "modes": True, "weight error": False},
     formats={"modes": ".0f", "weight error": ".3f"},
 )

@@ -43,17 +43,18 @@ METRICS = ("log_likelihood", "elbo", "gap", "train_log_likelihood")
 POSTERIORS = Table(
     name="vae-posterior",
     source=SOURCE,
-    caption="Digits of 8 × 8, black or white: log-likelihood of test rows in nats, and the bound trained on.",
+    caption="Binarised digits of 8 × 8 pixels: log-likelihood of test rows in nats, and its lower bound.",
     rows={name: BinaryVAE(posterior=kind) for name, kind in NAMES.items()},  # type: ignore[arg-type]
     columns=("2 latent dimensions", "8 latent dimensions"),
     metrics=METRICS,
     measure=measure,
     seeds={"cpu": range(3), "paper": range(10)},
     profiles={"cpu": {"epochs": 150}, "paper": {"epochs": 1000}},
-    notes="The thesis leaves this experiment to the paper on adversarial variational Bayes; the setting is ours. "
-    "log_likelihood is by importance sampling, 1,000 draws from a Gaussian with the posterior's moments and 1.5 times "
-    "its variance, for both rows: it does not depend on the critic. elbo of the RAS posterior is with the critic's "
-    "density, hence approximate, and may lie above what it bounds. Same decoder, encoder widths, steps and step size.",
+    notes="The thesis refers to the paper on adversarial variational Bayes for this experiment; the setting is ours. "
+    "log_likelihood is estimated by importance sampling in both rows, with 1,000 draws from a Gaussian that has the "
+    "posterior's moments and 1.5 times its variance, and does not depend on the critic. elbo of the RAS posterior uses "
+    "the critic's density; it is approximate, and may exceed the log-likelihood. Decoder, encoder widths, steps and "
+    "learning rate are the same.",
     higher_is_better={"log_likelihood": True, "elbo": True, "train_log_likelihood": True},
 )
 

@@ -165,21 +165,23 @@ GOALS_TABLE = Table(
     measure=measure_goals,
     seeds={"cpu": range(3), "paper": range(10)},
     profiles={"cpu": {}, "paper": {"steps": 105_000, "batch_size": 128, "policy_batch_size": 128}},
-    notes="Goals (±5, 0) and (0, ±5); actions in [−1, 1]², starts N(0, 0.1²), positions kept in [−7, 7]²; the reward "
-    "−30‖a‖² − d² with d from the position reached, +10 within 1 of a goal, where the episode ends, else after 30 "
-    "steps. So the best return is −110.0, standing still −750, random actions about −848. "
-    "Ten copies run side by side, one step of learning for each step of "
-    "all ten: 45,000 steps in the environment, the first 5,000 at random, 4,000 steps of learning, for SAC too. Three "
-    "of the ten copies of RAS and SVGD act at random throughout. Twin Q-functions, a Polyak target, values by "
-    "importance sampling from references of the policy's actions; networks 128-128, 16 particles. return, goals and "
-    "rarest are of drawn actions, return_best of the particle with the highest Q (SAC: the mean). Policies learn the "
-    "soft optimum only nearly: one of two means that two actions are drawn and either is taken in proportion to "
-    "e^(Q/α), in learning and after. Two is the fewest that helps: a RAS agent of a seed not shown here, trained with "
-    "one, returned −166, −144, −135, −131 and −130 with 1, 2, 4, 8 and 16 candidates, and missed a goal with 16. The "
-    "exact soft policy, by dynamic programming on a grid, returns −119, −127, −134, −142, −148 at temperatures 1 to "
-    "5. Ours is 4, chosen on a seed not shown here, by goals and return: at 1, without copies that explore and with "
-    "26,000 steps, RAS and SVGD both went to one goal only, with −128 and −130; at 3.5 RAS went to three with −160; at "
-    "4, with 31,000 steps, to all four with −161.",
+    notes=(
+        "Goals (±5, 0) and (0, ±5); actions in [−1, 1]², starts N(0, 0.1²), positions kept in [−7, 7]²; the reward "
+        "−30‖a‖² − d² with d from the position reached, +10 within 1 of a goal, where the episode ends, else after 30 "
+        "steps. So the best return is −110.0, standing still −750, random actions about −848. Ten copies run in "
+        "parallel, with one training step per step of all ten: 45,000 environment steps, the first 5,000 at random, "
+        "and 4,000 training steps, for SAC too. Three of the ten copies of RAS and SVGD always act at random. Twin "
+        "Q-functions, a Polyak target, values by importance sampling from references fitted to the policy's actions; "
+        "networks 128-128, 16 particles. return, goals and rarest are those of drawn actions, return_best that of the "
+        "particle with the highest Q (SAC: the mean action). The policies do not quite reach the soft optimum: one of "
+        "two means that two actions are drawn and one is chosen in proportion to e^(Q/α), in training and after. Two "
+        "is the smallest number that helps: a RAS agent of a seed not shown here, trained with one, returned −166, "
+        "−144, −135, −131 and −130 with 1, 2, 4, 8 and 16 candidates, and missed a goal with 16. The exact soft "
+        "policy, by dynamic programming on a grid, returns −119, −127, −134, −142, −148 at temperatures 1 to 5. Ours "
+        "is 4, chosen on a seed not shown here, by goals and return: at 1, without exploring copies and with 26,000 "
+        "steps, RAS and SVGD both went to one goal only, with −128 and −130; at 3.5 RAS went to three with −160; at "
+        "4, with 31,000 steps, to all four with −161."
+    ),
     higher_is_better={"goals": True, "return": True, "rarest": True, "return_best": True},
     formats={"goals": ".1f", "return": ".1f", "return_sd": ".1f", "rarest": ".0%", "return_best": ".1f"},
 )
@@ -187,7 +189,7 @@ GOALS_TABLE = Table(
 CONTROL = Table(
     name="pendulum",
     source=f"{SOURCE}, section 5.6, soft Q-learning",
-    caption="Swinging up a pendulum: the mean return of 20 episodes after 20,000 steps.",
+    caption="Swinging up a pendulum: mean return of 20 episodes after 20,000 environment steps.",
     rows={
         "RAS": soft_q(steps=20_000, temperature=0.5),
         "SVGD": soft_q(policy="svgd", steps=20_000, temperature=0.5),
@@ -198,10 +200,12 @@ CONTROL = Table(
     measure=measure_control,
     seeds={"cpu": range(3), "paper": range(10)},
     profiles={"cpu": {}, "paper": {"batch_size": 128, "policy_batch_size": 128}},
-    notes="Not in the paper. Two copies side by side, one step of learning for each step of both. return takes the one "
-    "of 16 particles, from noise that is always the same, with the highest Q (SAC: the mean), return_drawn draws. "
-    "Twin Q-functions and a Polyak target; networks 128-128 for all. The temperature is the first that was tried, on a "
-    "seed not shown here.",
+    notes=(
+        "Not in the paper. Two copies run in parallel, with one training step per step of both. return takes the "
+        "action of highest Q among 16 drawn with fixed noise (SAC: the mean action), return_drawn draws. Twin "
+        "Q-functions and a Polyak target; networks 128-128 for all. The temperature is the first one tried, on a seed "
+        "not shown here."
+    ),
     higher_is_better={"return": True, "return_drawn": True},
     formats={"return": ".1f", "return_drawn": ".1f"},
 )
@@ -228,7 +232,7 @@ MUJOCO = Table(
         ("RAS", "Hopper-v5", "return"): 2200,
         ("SVGD", "Hopper-v5", "return"): 1350,
     },
-    notes="Needs MuJoCo (pip install gymnasium[mujoco]); only the paper profile exists, of hours a run. The paper's "
+    notes="Needs MuJoCo (pip install gymnasium[mujoco]); there is only a paper profile, of hours per run. The paper's "
     "numbers are read off its curves, of older versions of the environments and its own Swimmer.",
     higher_is_better={"return": True, "return_drawn": True},
     formats={"return": ".0f", "return_drawn": ".0f"},

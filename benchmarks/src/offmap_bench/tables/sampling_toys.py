@@ -136,7 +136,9 @@ PROFILES: dict[str, dict[str, object]] = {"cpu": SETTING, "paper": PAPER}
 TOYS = Table(
     name="sampling-toys",
     source=f"{SOURCE}, table of symmetric KL",
-    caption="Samplers that are given a density up to a constant, by histograms of what they draw.",
+    caption=(
+        "Samplers of densities known up to a constant: divergence between histograms of the samples and the density."
+    ),
     rows={
         "true samples": TrueSamples(),
         "RAS, no entropy": RAS(entropy=None),
@@ -159,19 +161,21 @@ TOYS = Table(
         ("RAS, no entropy", "pot2", "symmetric KL"): 8.92,
         ("RAS, both", "pot2", "symmetric KL"): 5.85,
     },
-    notes="The divergence is KL(p‖q) + KL(q‖p) over square bins of side 0.01 on [−1, 1]² (8-GMM), 0.02 (pot1, pot2) or "
-    "0.05 (rings) on [−5, 5]², with 1e-8 added to each. The authors' row of the 8-GMM was computed with the standard "
-    "deviation of a mode in place of its variance; its numbers here are recomputed from their samples, 20,480 of "
-    "them, of which true samples get 0.68. How many samples the other rows come from is not stated: true samples get "
-    "5.1 on pot1_hard with 20,480, so that 1.96 must come from more. We draw 102,400 there; the row of true samples "
-    "says what is the best to be had. pot2 is restricted to its window, with the Beta reference, a tenth of which is "
-    "spread evenly (our addition: without it annealing left a twentieth of the samples in a corner of the window; "
-    "found on pot2 with seeds 0 and 10). The cpu profile trains networks of three layers of 64 units in place of two "
-    "of 128, with noise of 6 dimensions in place of 2, for 3,000 steps in place of 50,000 and more, at larger step "
-    "sizes, with three steps of the critic to one of the generator, and averages the generator's weights; all of it "
-    "the same for all densities. These settings were chosen by the symmetric KL of seed 0, nearly always on the "
-    "8-GMM, after some thirty short trials; the runs here have another seed, but the same densities. SVGD has been "
-    "given no such search; its particles are repeated.",
+    notes=(
+        "The divergence is KL(p‖q) + KL(q‖p) over square bins of side 0.01 on [−1, 1]² (8-GMM), 0.02 (pot1, pot2) or "
+        "0.05 (rings) on [−5, 5]², with 1e-8 added to each bin. The authors' row of the 8-GMM was computed with the "
+        "standard deviation of a mode in place of its variance; its numbers here are recomputed from their 20,480 "
+        "samples, for which true samples get 0.68. The number of samples of the other rows is not stated: true "
+        "samples get 5.1 on pot1_hard with 20,480, so that 1.96 must come from more. We draw 102,400 there; the row "
+        "of true samples is the best possible value. pot2 is restricted to its window, with a Beta reference of which "
+        "a tenth is uniform (an addition of ours: without it, annealing left one sample in twenty in a corner of the "
+        "window; found on pot2 with seeds 0 and 10). The cpu profile trains networks of three layers of 64 units "
+        "instead of two of 128, with 6 dimensions of noise instead of 2, for 3,000 steps instead of 50,000 or more, "
+        "at higher learning rates, with three critic steps per generator step and averaged generator weights; the "
+        "same for all densities. These settings were chosen by the symmetric KL of seed 0, nearly always on the "
+        "8-GMM, in about thirty short trials; the runs here have other seeds but the same densities. SVGD was not "
+        "tuned in this way; its particles are repeated."
+    ),
     higher_is_better={"symmetric KL": False, "MMD²": False},
     formats={"MMD²": ".4f", "seconds": ".0f"},
 )
@@ -179,7 +183,7 @@ TOYS = Table(
 MODES = Table(
     name="sampling-modes",
     source="No table of the chapter: targets that samplers are commonly compared on",
-    caption="Which modes of a mixture are found, and how evenly; 10,000 samples.",
+    caption="Modes of a mixture that are found, and the error of their weights; 10,000 samples.",
     rows={
         "true samples": TrueSamples(),
         "RAS, no entropy": RAS(entropy=None),
@@ -193,9 +197,9 @@ MODES = Table(
     seeds={"cpu": (1, 2, 3), "paper": range(3)},
     profiles=PROFILES,
     notes="A mode counts as found if a tenth of its share of the samples lies within three standard deviations. The "
-    "error of the weights is the total variation from equal shares. 9- and 25-GMM: a square grid with steps of 5 and "
-    "variance 0.3; 40-GMM: means uniform on [−40, 40]², as in Midgley et al. (2022). Seconds are of one run on one "
-    "core, with training or compilation and all.",
+    "weight error is the total variation distance from equal shares. 9- and 25-GMM: a square grid with steps of 5 and "
+    "variance 0.3; 40-GMM: means uniform on [−40, 40]², as in Midgley et al. (2022). Seconds are those of one run on "
+    "one core, including training or compilation.",
     higher_is_better={"modes": True, "weight error": False, "MMD²": False},
     formats={"modes": ".0f", "weight error": ".3f", "MMD²": ".4f", "seconds": ".0f"},
 )
@@ -239,7 +243,7 @@ TABLES = (
     Figure(
         name="sampling-toys-figure",
         source=SOURCE,
-        caption="5,000 true samples of two densities, and what RAS draws without and with annealing.",
+        caption="5,000 true samples of two densities, and samples of RAS without and with annealing.",
         draw=draw_toys,
     ),
 )

@@ -116,14 +116,16 @@ DRAWING = Table(
     seeds={"cpu": range(1)},
     profiles={"cpu": {}},
     formats={"seconds to get ready": ".1f", "seconds for a million": ".2f"},
-    notes="RAS gets ready by training, once; the others by compilation and warming up. Their time for a million is "
-    "scaled up from what twenty times the samples take longer. A draw of a chain is counted as a sample, although "
-    "draws of a chain depend on each other and its modes are not all visited: the table flatters NUTS.",
+    notes=(
+        "RAS is prepared by training, once; the others by compilation and warm-up. Their time for a million samples "
+        "is extrapolated from how much longer twenty times the samples take. Each draw of a chain counts as a sample, "
+        "although successive draws are dependent and not all modes are visited: this favours NUTS."
+    ),
 )
 TRAINING = Table(
     name="speed-sampling-training",
     source=SOURCE,
-    caption="Steps a second of the generator of RAS, with three of the critic each: our loop, and the bare steps.",
+    caption="Generator steps per second of RAS, with three critic steps each: the library and a hand-written loop.",
     rows={"RAS": RAS(**SETTING)},
     columns=("8-GMM",),
     metrics=("ours, steps / s", "bare, steps / s", "ours / bare"),
@@ -131,6 +133,6 @@ TRAINING = Table(
     seeds={"cpu": range(3)},
     profiles={"cpu": {}},
     formats={"ours, steps / s": ".0f", "bare, steps / s": ".0f"},
-    notes="Both take turns in one run; the ratio is the median of the turns' ratios.",
+    notes="Both run in turns; the ratio is the median of the ratios of the turns.",
 )
 TABLES = (DRAWING, TRAINING)
