@@ -184,3 +184,17 @@ def test_bad_calls_are_refused(fitted: RAS) -> None:
         fitted.sample(3, [1.0])
     with pytest.raises(ValueError, match=r"X must be \(n, 2\)"):
         fitted.log_prob_estimate([[1.0]])
+
+
+def test_the_cycle_term_ends_with_the_annealing_share() -> None:
+    """Of two epochs of 50 steps, only the first has a cycle term if it ends after 40 steps."""
+    settings = SMALL | {"steps": 100, "entropy": "cycle", "annealing_share": 0.4}
+    history = RAS(log_density=gaussian, dim=2, **settings).fit().history_
+    assert (len(history["cycle"]), len(history["generator"])) == (1, 2)
+    assert len(history["final critic"]) == 1
+
+
+@pytest.mark.parametrize(("support", "size"), [(None, 3.0), ((-2.0, 6.0), 2.0)])
+def test_the_critic_sees_points_in_units_of_its_resolution(support: Any, size: float) -> None:
+    settings = SMALL | {"steps": 1, "scale": 3.0, "support": support, "critic_resolution": 5.0}
+    assert RAS(log_density=gaussian, dim=2, **settings).fit().critic_.scale == pytest.approx(size / 5)

@@ -8,6 +8,7 @@ import torch
 
 import offmap
 from offmap.sampling.rl import GymEnvironment, SoftQAgent, StepResult, evaluate
+from offmap.sampling.rl.ras_policy import RASPolicy
 from tests.sampling.rl.plane import Plane
 
 
@@ -145,3 +146,15 @@ def test_a_gymnasium_environment() -> None:
     episodes = evaluate(agent.best, GymEnvironment("Pendulum-v1", n_envs=3), seed=0)
     assert episodes.trajectories.shape == (201, 3, 3)
     assert -2000 < episodes.returns.min() <= episodes.returns.max() < 0
+
+
+def test_the_policy_trains_on_its_own_batch_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes, original = set(), RASPolicy._generator_loss
+
+    def recorded(self: RASPolicy, states: torch.Tensor, log_density: Any) -> dict[str, torch.Tensor]:
+        sizes.add(len(states))
+        return original(self, states, log_density)
+
+    monkeypatch.setattr(RASPolicy, "_generator_loss", recorded)
+    small(steps=340, policy_batch_size=5).fit(Plane(n_envs=10))
+    assert sizes == {5}

@@ -39,12 +39,13 @@ def test_new_transitions_replace_the_oldest() -> None:
 def test_experience_stores_transitions_and_the_returns_of_whole_episodes() -> None:
     environment, buffer = Plane(n_envs=3), ReplayBuffer(1000, 2, 2)
     environment.reset(seed=0)
-    experience = Experience(environment, torch.zeros_like, buffer, steps=31, updates=2, batch_size=5)
+    experience = Experience(environment, torch.zeros_like, buffer, steps=61, updates=2, batch_size=5)
     batches = list(experience)
-    assert len(batches) == len(experience) == 62
-    assert len(buffer) == 93
-    assert len(experience.returns) == 3
-    assert experience.returns == pytest.approx([-30 * start.square().sum().item() for start in environment.starts])
+    assert len(batches) == len(experience) == 122
+    assert len(buffer) == 183
+    assert len(experience.returns) == 6
+    # Standing still costs the same in both episodes of a copy.
+    assert experience.returns == pytest.approx([-30 * x.square().sum().item() for x in environment.starts] * 2)
     assert all(torch.equal(states, following) for states, _, _, following, _ in batches)
 
 
