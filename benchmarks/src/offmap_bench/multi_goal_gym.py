@@ -1,4 +1,4 @@
-"""The multi-goal task as a gymnasium environment; needs the extra ``rl``."""
+"""The multi-goal task as a gymnasium environment, for libraries that train on those."""
 
 from typing import Any
 
@@ -7,16 +7,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from offmap.sampling.rl.multi_goal import BOUND, START_SPREAD, move
+from offmap_bench.multi_goal import BOUND, HORIZON, START_SPREAD, move
 
 Array = NDArray[np.float32]
+MULTI_GOAL = "offmap_bench/MultiGoal-v0"
 
 
 class MultiGoalEnv(gymnasium.Env[Array, Array]):
-    """One point that may go to any of four goals, each step as ``multi_goal.move`` says.
+    """One point with four goals, which moves as ``multi_goal.move`` says.
 
-    ``gymnasium.make("offmap/MultiGoal-v0")``, known once ``offmap.sampling.rl.gymnasium()`` was called, ends an episode
-    after 30 steps.
+    Importing this module registers it, so that ``gymnasium.make(MULTI_GOAL)`` makes one with episodes of 30 steps.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class MultiGoalEnv(gymnasium.Env[Array, Array]):
         self.action_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Puts the point near the origin."""
+        """Moves the point to a start near the origin."""
         super().reset(seed=seed)
         self._position = self.np_random.normal(0, START_SPREAD, 2).astype(np.float32)
         return self._position.copy(), {}
@@ -35,3 +35,7 @@ class MultiGoalEnv(gymnasium.Env[Array, Array]):
         reached, reward, arrived = move(torch.from_numpy(self._position)[None], step[None])
         self._position = reached[0].numpy()
         return self._position.copy(), float(reward), bool(arrived), False, {}
+
+
+if MULTI_GOAL not in gymnasium.registry:
+    gymnasium.register(MULTI_GOAL, entry_point=f"{__name__}:MultiGoalEnv", max_episode_steps=HORIZON)

@@ -1,4 +1,4 @@
-"""Amortised Stein variational gradient descent: a generator whose samples flow as particles would."""
+"""Amortised Stein variational gradient descent: trains a generator along the direction of SVGD."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -6,20 +6,24 @@ from typing import Self
 from torch import Tensor
 
 from offmap.random_state import local_seed
-from offmap.sampling.onepass import OnePassSampler
-from offmap.sampling.svgd import score_of, svgd_direction
-from offmap.sampling.targets import LogDensity, require_usable
+from offmap.sampling.generator_sampler import GeneratorSampler
+from offmap.sampling.log_density import LogDensity, require_log_density, require_usable
+from offmap.sampling.stein import score, svgd_direction
+from offmap.sampling.training import adam, train_steps
 from offmap.train import Batch, descend
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class AmortisedSVGD(OnePassSampler):
-    r"""Moves each sample of a generator along the direction of Stein variational gradient descent.
+class AmortisedSVGD(GeneratorSampler):
+    r"""Draws from a density known up to a constant, with a generator trained along the SVGD direction of its samples.
 
     The generator's gradient is $-\mathbb{E}\, \partial_\theta h_\theta(\varepsilon)\, \phi(h_\theta(\varepsilon))$.
 
     Args:
         log_density: Maps points ``(n, d)``, a torch tensor, to the log density up to a constant, ``(n,)``.
+
+    Attributes:
+        generator_: The trained generator network.
 
     Reference: Feng, Wang and Liu, Learning to Draw Samples with Amortized Stein Variational Gradient Descent,
     arXiv:1707.06626.
@@ -34,24 +38,22 @@ class AmortisedSVGD(OnePassSampler):
     log_density: LogDensity | None = None
 
     def fit(self) -> Self:
-        """Learns to draw from the density."""
-        seed = self._start()
-        density = self.log_density
-        if density is None:
-            raise ValueError("log_density must be given before fit")
+        """Trains the sampler."""
+        seed = self._begin_fit()
+        density = require_log_density(self.log_density)
         with local_seed(seed):
             self._build()
             require_usable(density, self.generator_.draw(64))
-            mover = self._adam([self.generator_], self.lr)
+            optimizer = adam([self.generator_], self.lr)
 
             def objective(batch: Batch) -> dict[str, Tensor]:
                 x = self.generator_.draw(self.batch_size)
-                direction = svgd_direction(x.detach(), score_of(density, x))
+                direction = svgd_direction(x.detach(), score(density, x))
                 return {"generator": -(x * direction).sum(-1).mean()}
 
-            step = descend(mover, objective)
-            state = {"generator": self.generator_, "mover": mover}
-            self.history_ = self._run(lambda share: step(()), self.steps, state)
+            step = descend(optimizer, objective)
+            state = {"generator": self.generator_, "optimizer": optimizer}
+            self.history_ = train_steps(lambda progress: step(()), self.steps, state, "AmortisedSVGD")
         return self
 
     def _build(self) -> None:

@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
-from offmap.sampling.rl import MultiGoalWorld, arrivals, evaluate, gymnasium
-from offmap.sampling.rl.multi_goal import HORIZON, move, nearest_goal
+from offmap.random_state import local_seed
+from offmap.sampling.rl import GymEnvironment, evaluate
+from offmap_bench.multi_goal import HORIZON, MultiGoalEnvironment, arrivals, move, nearest_goal
 
 GOALS = ((5.0, 0.0), (-5.0, 0.0), (0.0, 5.0), (0.0, -5.0))
 
@@ -76,49 +77,53 @@ def test_standing_still_at_the_origin_is_worth_minus_750() -> None:
 
 
 def test_random_actions_are_worth_about_minus_845() -> None:
-    played = evaluate(lambda states: 2 * torch.rand(len(states), 2) - 1, MultiGoalWorld(copies=4000))
-    assert float(played.returns.mean()) == pytest.approx(-845, abs=10)
+    with local_seed(0):
+        episodes = evaluate(lambda states: 2 * torch.rand(len(states), 2) - 1, MultiGoalEnvironment(n_envs=4000))
+    assert float(episodes.returns.mean()) == pytest.approx(-845, abs=10)
 
 
 def test_episodes_end_at_a_goal_or_after_30_steps() -> None:
-    world = MultiGoalWorld(copies=2)
-    world.reset(seed=0)
+    environment = MultiGoalEnvironment(n_envs=2)
+    environment.reset(seed=0)
     for step in range(1, HORIZON + 1):
-        outcome = world.step(torch.tensor([[1.0, 0.0], [0.0, 0.0]]))
+        result = environment.step(torch.tensor([[1.0, 0.0], [0.0, 0.0]]))
         # Steps of 1 from near the origin arrive with the fifth, which is closer than 1 to (5, 0).
-        assert bool(outcome.terminated[0]) is (nearest_goal(outcome.state)[0][0].item() < 1)
-        assert outcome.terminated[1].item() is False
-        assert outcome.ended[1].item() is (step == HORIZON)
-    assert world.states[1].norm() < 0.6
+        assert bool(result.terminated[0]) is (nearest_goal(result.state)[0][0].item() < 1)
+        assert result.terminated[1].item() is False
+        assert result.ended[1].item() is (step == HORIZON)
+    assert environment.states[1].norm() < 0.6
 
 
-def test_a_copy_that_arrived_starts_anew_and_the_outcome_keeps_where_it_was() -> None:
-    world = MultiGoalWorld(copies=1)
-    world.reset(seed=3)
+def test_a_copy_that_arrived_starts_anew_and_the_result_keeps_where_it_was() -> None:
+    environment = MultiGoalEnvironment(n_envs=1)
+    environment.reset(seed=3)
     for _ in range(10):
-        outcome = world.step(torch.tensor([[0.0, -1.0]]))
-        if outcome.ended:
+        result = environment.step(torch.tensor([[0.0, -1.0]]))
+        if result.ended:
             break
-    assert nearest_goal(outcome.state)[1].tolist() == [3]
-    assert nearest_goal(outcome.state)[0] < 1
-    assert world.states.norm() < 0.6
+    assert nearest_goal(result.state)[1].tolist() == [3]
+    assert nearest_goal(result.state)[0] < 1
+    assert environment.states.norm() < 0.6
 
 
 def test_the_same_seed_gives_the_same_starts() -> None:
-    assert torch.equal(MultiGoalWorld(copies=5).reset(7), MultiGoalWorld(copies=5).reset(7))
-    assert not torch.equal(MultiGoalWorld(copies=5).reset(7), MultiGoalWorld(copies=5).reset(8))
+    assert torch.equal(MultiGoalEnvironment(n_envs=5).reset(7), MultiGoalEnvironment(n_envs=5).reset(7))
+    assert not torch.equal(MultiGoalEnvironment(n_envs=5).reset(7), MultiGoalEnvironment(n_envs=5).reset(8))
 
 
 def test_no_copies_is_an_error() -> None:
-    with pytest.raises(ValueError, match="copies must be an integer at least 1; got 0"):
-        MultiGoalWorld(copies=0)
+    with pytest.raises(ValueError, match="n_envs must be an integer at least 1; got 0"):
+        MultiGoalEnvironment(n_envs=0)
 
 
 def test_gymnasium_sees_the_same_task() -> None:
     gym = pytest.importorskip("gymnasium")
     from gymnasium.utils.env_checker import check_env
 
-    env = gymnasium().make("offmap/MultiGoal-v0")
+    from offmap_bench.multi_goal_gym import MULTI_GOAL
+
+    assert GymEnvironment(MULTI_GOAL, n_envs=3).reset(seed=0).norm(dim=1).max() < 0.6
+    env = gym.make(MULTI_GOAL)
     check_env(env.unwrapped, skip_render_check=True)
     position, _ = env.reset(seed=0)
     assert env.spec is not None
@@ -133,5 +138,5 @@ def test_gymnasium_sees_the_same_task() -> None:
 
 def test_arrivals_counts_goals() -> None:
     headings = torch.tensor([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
-    played = evaluate(lambda states: headings, MultiGoalWorld(copies=5))
-    assert arrivals(played).tolist() == [2, 1, 1, 0]
+    episodes = evaluate(lambda states: headings, MultiGoalEnvironment(n_envs=5))
+    assert arrivals(episodes).tolist() == [2, 1, 1, 0]

@@ -1,4 +1,4 @@
-"""Every sampler with a generator comes back from its file as it was, or the file is refused with a reason."""
+"""Saving and loading of the samplers with a generator."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def in_context(x: Tensor, context: Tensor) -> Tensor:
 ROWS = np.random.default_rng(0).normal(size=(50, 2))
 SAMPLERS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ras": (RAS(log_density=gaussian, **SMALL), ()),
-    "ras in a box": (RAS(log_density=gaussian, support=(np.array([0.0, -1.0]), 2.0), **SMALL), ()),
+    "ras on a box": (RAS(log_density=gaussian, support=(np.array([0.0, -1.0]), 2.0), **SMALL), ()),
     "ras with contexts": (RAS(log_density=in_context, **SMALL), (ROWS[:5],)),
     "fgan": (FGAN(**SMALL), (ROWS,)),
     "spectral fgan": (FGAN(spectral=True, **SMALL), (ROWS,)),
@@ -37,9 +37,9 @@ SAMPLERS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 
 @pytest.mark.parametrize(("sampler", "data"), SAMPLERS.values(), ids=SAMPLERS.keys())
-def test_a_sampler_comes_back_as_it_was(sampler: Any, data: tuple[Any, ...], tmp_path: Path) -> None:
+def test_a_loaded_sampler_draws_the_same_samples(sampler: Any, data: tuple[Any, ...], tmp_path: Path) -> None:
     sampler.fit(*data)
-    context = [0.5, 1.0] if sampler.context_width_ else None
+    context = [0.5, 1.0] if sampler.context_dim_ else None
     sampler.save(tmp_path / "sampler")
     before = torch.get_rng_state()
     loaded = offmap.load(tmp_path / "sampler")
@@ -51,13 +51,13 @@ def test_a_sampler_comes_back_as_it_was(sampler: Any, data: tuple[Any, ...], tmp
     assert drawn.tobytes() == again.tobytes()
 
 
-def test_a_sampler_that_is_not_fitted_is_not_saved(tmp_path: Path) -> None:
+def test_an_unfitted_sampler_cannot_be_saved(tmp_path: Path) -> None:
     with pytest.raises(NotFittedError):
         RAS(log_density=gaussian).save(tmp_path / "sampler")
 
 
-@pytest.mark.parametrize("name", ["context_width_", "history_"])
-def test_a_sampler_that_lacks_a_part_is_refused(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["context_dim_", "history_"])
+def test_a_file_that_lacks_an_attribute_is_refused(name: str, tmp_path: Path) -> None:
     FGAN(**SMALL).fit(np.eye(2)).save(tmp_path / "sampler")
     content = tensorfile.read(tmp_path / "sampler")
     del content["attributes"][name]

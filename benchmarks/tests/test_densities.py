@@ -1,4 +1,4 @@
-"""The densities, and the numbers that judge samples of them."""
+"""Target densities and the measures of sample quality."""
 
 import math
 from collections.abc import Callable
@@ -8,18 +8,18 @@ import pytest
 import torch
 from scipy import stats
 
-from offmap.sampling import densities
-from offmap.sampling.densities import Density, bowl, funnel, grid_of_gaussians, mixture, ramp, ring_of_gaussians
-from offmap.sampling.quality import cdf_distances, mmd, mode_shares, modes_found, symmetric_kl, weight_error
+from offmap_bench import densities
+from offmap_bench.densities import Density, bowl, funnel, grid_of_gaussians, mixture, ramp, ring_of_gaussians
+from offmap_bench.sample_quality import cdf_distances, mmd, mode_shares, modes_found, symmetric_kl, weight_error
 
 RING = ring_of_gaussians()
 
 
-def test_true_samples_get_the_floor_and_others_do_not() -> None:
+def test_true_samples_get_the_lowest_divergence() -> None:
     assert symmetric_kl(RING.draw(20_480), RING) == pytest.approx(0.68, abs=0.03)
 
 
-def test_a_standard_deviation_given_as_a_variance_is_seen() -> None:
+def test_a_standard_deviation_given_as_a_variance_is_detected() -> None:
     """Samples with sd √0.05 in place of 0.05, and a target with the variance 0.05² taken for an sd."""
     wide = mixture(RING.modes, math.sqrt(0.05), -1.0, 1.0, 0.01)  # type: ignore[arg-type]
     narrow = mixture(RING.modes, 0.05**2, -1.0, 1.0, 0.01)  # type: ignore[arg-type]
