@@ -78,7 +78,7 @@ def test_codes_are_standardised_and_predict_their_targets(digits: tuple[Array, d
     assert abs(joined.mean()) < 0.1
     assert 0.7 < joined.std(0).mean() < 1.3
     with torch.no_grad():
-        logits = model.network_.heads[0].network(torch.from_numpy(codes["digit"]))  # type: ignore[operator,union-attr]
+        logits = model.network_.heads[0].network(torch.from_numpy(codes["digit"]))  # type: ignore[operator]
     assert (logits.argmax(1).numpy() == targets["digit"]).mean() > 0.8
 
 
@@ -129,7 +129,7 @@ def test_the_loss_is_the_weighted_sum_of_squares() -> None:
     training = training_of(groups)
     drawn, X, y = torch.randn(6, 5), torch.randn(6, 5), torch.rand(6, 3)
     terms = training._objective((drawn, drawn, X, y))
-    decoded, predicted = training.network.decoder(drawn), training.network.heads[0].network(drawn[:, :2])  # type: ignore[operator,union-attr]
+    decoded, predicted = training.network.decoder(drawn), training.network.heads[0].network(drawn[:, :2])  # type: ignore[operator]
     assert 0 < predicted.min() < predicted.max() < 1
     torch.testing.assert_close(terms["reconstruction"], 0.1 * ((decoded - X) ** 2).sum() / 6)
     torch.testing.assert_close(terms["a"], 3 * ((predicted - y) ** 2).sum() / 6)

@@ -59,7 +59,8 @@ def test_the_columns_of_a_matrix_or_a_frame_are_the_variables() -> None:
     listed = total_correlation([x, y, z], "ksg", random_state=0)
     matrix = np.hstack([x, y, z])
     frame = pd.DataFrame(matrix, columns=["a", "b", "c"])
-    for variables in (matrix, frame, torch.from_numpy(matrix)):
+    tables: list[Any] = [matrix, frame, torch.from_numpy(matrix)]
+    for variables in tables:
         assert total_correlation(variables, "ksg", random_state=0) == listed
 
 

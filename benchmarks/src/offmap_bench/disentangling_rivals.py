@@ -64,9 +64,9 @@ class Rival(ABC):
             self.history_: History = self._train(data)
         return self
 
-    def encode(self, X: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
+    def encode(self, X: ArrayLike) -> dict[str, NDArray[np.float32]]:
         """Returns the codes of images ``(n, 32, 32, 3)``."""
-        rows = networks.in_chunks(lambda some: self._codes(self.network_.encoder(some)), to_images(X))
+        rows = networks.in_chunks(lambda some: self._codes(self.network_.encoder(some)), to_images(np.asarray(X)))
         return {name: code.numpy() for name, code in split(rows, GROUPS).items()}
 
     def decode(self, codes: Mapping[str, ArrayLike]) -> NDArray[np.float32]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.optim import Adam
+from torch.optim import Adam, Optimizer
 
 from offmap.dependence import SaturationWarning
 from offmap.dependence.disentangle.adversary import Adversary
@@ -72,7 +72,9 @@ class CodeTraining:
         X = X.contiguous(memory_format=torch.channels_last) if X.ndim == 4 else X
         optimizer = Adam(self.network.parameters(), lr=lr)
         move = descend(optimizer, self._objective)
-        parts = [part.state for part in (self.adversary, self.penalty) if part is not None]
+        state: dict[str, nn.Module | Optimizer] = {"network": self.network, "optimizer": optimizer}
+        for part in (self.adversary, self.penalty):
+            state |= {} if part is None else part.state
         with warnings.catch_warnings():
             # Near its ceiling InfoNCE is still a usable penalty.
             warnings.simplefilter("ignore", SaturationWarning)
@@ -80,8 +82,7 @@ class CodeTraining:
                 lambda batch: self._step(batch, move),
                 Batches((X, *targets), batch_size),
                 epochs=epochs,
-                state={"network": self.network, "optimizer": optimizer}
-                | {name: part for state in parts for name, part in state.items()},
+                state=state,
                 label="disentangling",
             )
 
