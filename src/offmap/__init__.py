@@ -7,18 +7,35 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from offmap.base import UNKNOWN, Detector, OpenSetClassifier
-    from offmap.persist import load
+    from offmap.base import Detector, OpenSetClassifier
+    from offmap.calibration import Calibrated, Guarded
+    from offmap.catalog import load
+    from offmap.labels import UNKNOWN
+    from offmap.verdict import Verdict
+
+__version__ = "0.1.0"
 
 _HOME = {
-    "UNKNOWN": "offmap.base",
+    "UNKNOWN": "offmap.labels",
+    "Calibrated": "offmap.calibration",
     "Detector": "offmap.base",
+    "Guarded": "offmap.calibration",
     "OpenSetClassifier": "offmap.base",
-    "load": "offmap.persist",
+    "Verdict": "offmap.verdict",
+    "load": "offmap.catalog",
 }
-_MODULES = ("collaborative", "data", "density", "dependence", "metrics", "openset", "sampling")
+_MODULES = ("calibration", "collaborative", "data", "density", "dependence", "metrics", "openset", "sampling")
 
-__all__ = ["UNKNOWN", "Detector", "OpenSetClassifier", "load"]
+__all__ = [
+    "UNKNOWN",
+    "Calibrated",
+    "Detector",
+    "Guarded",
+    "OpenSetClassifier",
+    "Verdict",
+    "__version__",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 from torch import Tensor
 
 Rows = NDArray[Any]
+FloatArray = NDArray[np.float64]
 Shape = tuple[int, ...]
 
 

@@ -1,19 +1,44 @@
-"""The public methods, read from each family's ``__all__``: the only registry there is."""
+"""The public methods, read from each family's ``__all__``: the only registry there is. ``load`` finds classes in it."""
 
 import dataclasses
-import importlib
 import inspect
+import os
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
+from types import ModuleType
 from typing import Any
 
+from offmap import persist
+
 FAMILIES = ("openset", "density", "collaborative")
+_KINDS = ("Detector", "Classifier")
+_SHARED = ("alpha", "calibration", "encoder", "image_shape", "random_state", "device", "rule", "unknown_label")
+
+
+def load(path: str | os.PathLike[str], device: str | None = None) -> Any:
+    """Restores a saved model, or raises a ``ModelFileError`` that says why it cannot.
+
+    Args:
+        path: The file.
+        device: Where torch computes, if not where the model was fitted.
+
+    Example:
+        >>> import tempfile, numpy as np, offmap
+        >>> from offmap.openset import MSPClassifier
+        >>> X, y = np.random.default_rng(0).normal(size=(400, 2)), np.arange(400) % 2
+        >>> classifier = MSPClassifier(epochs=1, random_state=0).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     classifier.save(f"{folder}/model.safetensors")
+        ...     offmap.load(f"{folder}/model.safetensors")
+        MSPClassifier(epochs=1, random_state=0)
+    """
+    return persist.restore(path, device, public_class)
 
 
 @dataclass(frozen=True)
 class Method:
-    """A public estimator: what the command line calls it, its family, its class and what it does."""
+    """A public estimator: its name on the command line, its family and its class."""
 
     name: str
     family: str
@@ -39,15 +64,27 @@ def methods() -> list[Method]:
     """Every public estimator, family by family.
 
     Example:
-        >>> [method.name for method in methods() if method.family == "density"]
-        ['vae']
+        >>> [method.name for method in methods() if method.family == "openset"][:3]
+        ['adb', 'ans', 'doc']
     """
-    return [
-        Method(_short(name), family, getattr(importlib.import_module(f"offmap.{family}"), name))
+    found = [
+        Method(_short(name), family, getattr(_package(family), name))
         for family in FAMILIES
-        for name in importlib.import_module(f"offmap.{family}").__all__
+        for name in _package(family).__all__
         if name.endswith(_KINDS)
     ]
+    require_distinct(found)
+    return found
+
+
+def require_distinct(found: list[Method]) -> None:
+    """Raises a ``ValueError`` if the command line would call two methods by one name."""
+    seen: dict[str, Method] = {}
+    for method in found:
+        if method.name in seen:
+            other = seen[method.name].cls.__name__
+            raise ValueError(f"{other} and {method.cls.__name__} are both called {method.name!r}; rename one")
+        seen[method.name] = method
 
 
 def method(name: str) -> Method:
@@ -64,20 +101,37 @@ def public_class(path: str) -> Any | None:
     """The estimator at ``offmap.<package>.<Class>`` if it is public; nothing else is ever looked up.
 
     Example:
-        >>> public_class("offmap.sampling.RAS").__name__
-        'RAS'
+        >>> public_class("offmap.sampling.RAS").__name__, public_class("os.system")
+        ('RAS', None)
     """
     package, _, name = path.rpartition(".")
-    if package not in _PACKAGES:
+    module = _package(package.removeprefix("offmap.")) if package.startswith("offmap.") else None
+    if module is None or name not in module.__all__:
         return None
-    module = importlib.import_module(package)
-    found = getattr(module, name) if name in module.__all__ else None
+    found = getattr(module, name)
     return found if inspect.isclass(found) and hasattr(found, "get_params") else None
 
 
-def public_path(cls: type) -> str:
-    """The inverse of ``public_class``."""
-    return f"{cls.__module__.rpartition('.')[0]}.{cls.__name__}"
+def _package(name: str) -> ModuleType | None:
+    """The package that holds public estimators under that name; only the one that is asked for is imported."""
+    match name:
+        case "openset":
+            from offmap import openset as package
+        case "density":
+            from offmap import density as package
+        case "collaborative":
+            from offmap import collaborative as package
+        case "sampling":
+            from offmap import sampling as package
+        case "sampling.rl":
+            from offmap.sampling import rl as package
+        case "data":
+            from offmap import data as package
+        case "calibration":
+            from offmap import calibration as package
+        case _:
+            return None
+    return package
 
 
 def _documented(cls: type) -> dict[str, str]:
@@ -89,12 +143,6 @@ def _documented(cls: type) -> dict[str, str]:
             name, _, text = entry.partition(": ")
             found[name] = " ".join(text.split())
     return found
-
-
-_SHARED = ("alpha", "calibration", "encoder", "random_state", "device", "rule", "unknown_label")
-_KINDS = ("Detector", "Classifier")
-# Where estimators are that can be saved, and what is saved with them.
-_PACKAGES = tuple(f"offmap.{package}" for package in (*FAMILIES, "data", "sampling", "sampling.rl"))
 
 
 def _short(name: str) -> str:

@@ -1,12 +1,14 @@
 """Save and load fitted estimators: one safetensors file, metadata in JSON, never pickle.
 
 A file holds the class, its parameters but for functions, the versions it was made with, and every fitted attribute
-(names that end in ``_``). Networks are stored as their tensors: loading makes them anew with the estimator's ``_build``
-and fills them.
+(names that end in ``_``). Networks are stored as their tensors: loading builds them with the estimator's ``_build``
+and fills them. Classes are looked up among the public ones only (``offmap.catalog``), which ``load`` passes in.
 """
 
 import os
 import platform
+import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
@@ -14,7 +16,6 @@ from sklearn.base import BaseEstimator
 from torch import nn
 
 from offmap import tensorfile
-from offmap.catalog import public_class, public_path
 from offmap.parameters import check
 from offmap.random_state import local_seed
 from offmap.tensorfile import TensorFileError
@@ -23,6 +24,8 @@ SCHEMA = 1
 _PARTS = {"class", "parameters", "versions", "attributes", "modules"}
 # Marks an estimator inside another in the file.
 _ESTIMATOR = "$estimator"
+# Finds a public class by its path, or returns None.
+FindClass = Callable[[str], Any]
 
 
 class ModelFileError(ValueError):
@@ -31,33 +34,53 @@ class ModelFileError(ValueError):
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Writes a fitted estimator to ``path``; a kill while writing leaves the old file whole."""
-    content = {"schema": SCHEMA, "versions": _versions()} | _content(estimator)
-    _require_loadable(content)
+    classes: dict[str, type] = {}
+    content = {"schema": SCHEMA, "versions": _versions()} | _content(estimator, classes)
+    _require_loadable(content, classes.get)
     try:
         tensorfile.write(path, content)
     except TypeError as error:
         raise TypeError(f"{error}; set_params changes a parameter without a new fit") from None
 
 
-def _require_loadable(content: dict[str, Any]) -> None:
+def _require_loadable(content: dict[str, Any], find_class: FindClass) -> None:
     """Refuses a model whose parameters were changed since the fit to ones that its networks do not fit."""
     try:
-        _restore(content, None)
+        _restored(content, None, find_class)
     except ModelFileError as error:
         raise ValueError(f"the model could not be loaded again, so it was not saved: {error}; fit it anew") from None
 
 
-def _content(estimator: Any) -> dict[str, Any]:
-    """Class, parameters and fitted state; an encoder among them is taken apart likewise."""
-    if public_class(public_path(type(estimator))) is not type(estimator):
+def public_path(cls: type) -> str | None:
+    """The path ``offmap.<package>.<Class>`` of a class that a package of Offmap exports; None for others.
+
+    Example:
+        >>> from offmap.calibration import Promise
+        >>> public_path(Promise), public_path(dict)
+        ('offmap.calibration.Promise', None)
+    """
+    parts = cls.__module__.split(".")
+    for end in range(2, len(parts)):
+        path = ".".join(parts[:end])
+        package = sys.modules[path]
+        if cls.__name__ in getattr(package, "__all__", ()) and getattr(package, cls.__name__) is cls:
+            return f"{path}.{cls.__name__}" if parts[0] == "offmap" else None
+    return None
+
+
+def _content(estimator: Any, classes: dict[str, type]) -> dict[str, Any]:
+    """Class, parameters and fitted state, also of estimators inside; adds the classes met to ``classes``."""
+    path = public_path(type(estimator))
+    if path is None:
         raise TypeError(f"{type(estimator).__name__} cannot be saved: only Offmap's own estimators can be loaded again")
     check(estimator)
+    classes[path] = type(estimator)
     modules = _modules(estimator)
     attributes = {name: value for name, value in vars(estimator).items() if _is_fitted_name(name)}
     return {
-        "class": public_path(type(estimator)),
-        "parameters": _taken_apart(_without_functions(estimator.get_params(deep=False))),
-        "attributes": _taken_apart({name: value for name, value in attributes.items() if name not in modules}),
+        "class": path,
+        "parameters": _taken_apart(_without_functions(estimator.get_params(deep=False)), classes),
+        "attributes": _taken_apart({name: v for name, v in attributes.items() if name not in modules}, classes),
         "modules": {name: dict(module.state_dict()) for name, module in modules.items()},
     }
 
@@ -67,49 +90,42 @@ def _without_functions(values: dict[str, Any]) -> dict[str, Any]:
     return {name: None if callable(value) else value for name, value in values.items()}
 
 
-def _taken_apart(values: dict[str, Any]) -> dict[str, Any]:
+def _taken_apart(values: dict[str, Any], classes: dict[str, type]) -> dict[str, Any]:
     return {
-        name: {_ESTIMATOR: _content(value)} if isinstance(value, BaseEstimator) else value
+        name: {_ESTIMATOR: _content(value, classes)} if isinstance(value, BaseEstimator) else value
         for name, value in values.items()
     }
 
 
-def _put_together(values: dict[str, Any], device: str | None) -> dict[str, Any]:
+def _put_together(values: dict[str, Any], device: str | None, find_class: FindClass) -> dict[str, Any]:
     return {
-        name: _rebuilt(value[_ESTIMATOR], device) if isinstance(value, dict) and _ESTIMATOR in value else value
+        name: _rebuilt(value[_ESTIMATOR], device, find_class)
+        if isinstance(value, dict) and _ESTIMATOR in value
+        else value
         for name, value in values.items()
     }
 
 
-def load(path: str | os.PathLike[str], device: str | None = None) -> Any:
+def restore(path: str | os.PathLike[str], device: str | None, find_class: FindClass) -> Any:
     """Restores what ``save`` wrote, or raises a ``ModelFileError`` that says why it cannot.
 
     Args:
         path: The file.
-        device: Where torch is to work, if not where the model was fitted.
-
-    Example:
-        >>> import tempfile, numpy as np, offmap
-        >>> from offmap.density import VAEDetector
-        >>> detector = VAEDetector(epochs=1, random_state=0).fit(np.random.default_rng(0).normal(size=(200, 2)))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     detector.save(f"{folder}/model.safetensors")
-        ...     offmap.load(f"{folder}/model.safetensors")
-        VAEDetector(epochs=1, random_state=0)
+        device: Where torch computes, if not where the model was fitted.
+        find_class: Finds a public class by the path that the file names.
     """
     try:
-        return _restore(tensorfile.read(path), device)
+        return _restored(tensorfile.read(path), device, find_class)
     except TensorFileError as error:
         raise ModelFileError(f"cannot load the model: {error}") from None
     except ModelFileError as error:
         raise ModelFileError(f"cannot load {os.fspath(path)}: {error}") from None
 
 
-def _restore(content: Any, device: str | None) -> Any:
+def _restored(content: Any, device: str | None, find_class: FindClass) -> Any:
     _require_known_schema(content)
     try:
-        _require_fitted(content)
-        return _rebuilt(content, device)
+        return _rebuilt(content, device, find_class)
     except ModelFileError:
         raise
     except Exception as error:  # what a file says may be wrong in any way, and must end in one error
@@ -117,16 +133,20 @@ def _restore(content: Any, device: str | None) -> Any:
         raise ModelFileError(f"its content does not fit {content['class']}: {reason}") from None
 
 
-def _rebuilt(content: Any, device: str | None) -> Any:
-    estimator = _class_of(content["class"])(**_put_together(content["parameters"], device))
-    if device is not None:
+def _rebuilt(content: Any, device: str | None, find_class: FindClass) -> Any:
+    cls = find_class(str(content["class"]))
+    if cls is None:
+        raise ModelFileError(f"it holds a {content['class']!r}, which is not an estimator of this release")
+    _require_fitted(cls, content)
+    estimator = cls(**_put_together(content["parameters"], device, find_class))
+    if device is not None and "device" in content["parameters"]:
         estimator.set_params(device=device)
     check(estimator)
-    for name, value in _put_together(content["attributes"], device).items():
+    for name, value in _put_together(content["attributes"], device, find_class).items():
         if not _is_fitted_name(name):
             raise ModelFileError(f"it holds {name}, which no fit leaves")
         setattr(estimator, name, value)
-    # The first weights of a network are drawn at random, which must not move the caller's random state.
+    # Initial weights are drawn at random, which must not move the caller's random state.
     with local_seed(0):
         getattr(estimator, "_build", lambda: None)()
     modules = _modules(estimator)
@@ -148,8 +168,8 @@ def _require_known_schema(content: Any) -> None:
         raise ModelFileError(f"it lacks {', '.join(missing)}")
 
 
-def _require_fitted(content: Any) -> None:
-    if missing := sorted(_class_of(content["class"]).always_fitted - content["attributes"].keys()):
+def _require_fitted(cls: Any, content: Any) -> None:
+    if missing := sorted(getattr(cls, "always_fitted", frozenset()) - content["attributes"].keys()):
         raise ModelFileError(f"it lacks {', '.join(missing)}")
 
 
@@ -160,13 +180,6 @@ def _fill(module: nn.Module, name: str, tensors: Any) -> None:
         reason = " ".join(str(error).split())
         raise ModelFileError(f"the tensors of {name!r} do not fit the network: {reason}") from None
     module.eval()
-
-
-def _class_of(path: object) -> Any:
-    cls = public_class(str(path))
-    if cls is None:
-        raise ModelFileError(f"it holds a {path!r}, which is not an estimator of this release")
-    return cls
 
 
 def _modules(estimator: Any) -> dict[str, nn.Module]:

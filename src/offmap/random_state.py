@@ -7,6 +7,7 @@ NumPy's draws take a generator. Torch's layers and dropout draw from the global 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock
+from typing import Any
 
 import numpy as np
 import torch
@@ -54,3 +55,10 @@ def local_seed(seed: int) -> Iterator[None]:
     with _TORCH_GENERATOR, torch.random.fork_rng():
         torch.manual_seed(seed)
         yield
+
+
+def seed_parts(estimator: Any, rng: np.random.Generator) -> None:
+    """Sets every ``random_state`` that is None in an estimator of others, those inside a pipeline included."""
+    for name, value in sorted(estimator.get_params(deep=True).items()):
+        if value is None and name.rpartition("__")[2] == "random_state":
+            estimator.set_params(**{name: draw_seed(rng)})

@@ -5,7 +5,6 @@ a row, whatever the task), ``_familiarity`` (of rows to tasks) and ``_embed`` (o
 streams and saving are done once, here and in ``model.py``.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -17,12 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from offmap.arrays import Rows
-from offmap.calibration import FloatArray, hold_out, p_values, threshold
+from offmap.calibration.conformal import FloatArray
+from offmap.calibration.promise import Promise
+from offmap.calibration.split import hold_out
 from offmap.collaborative.exposures import check_index
 from offmap.collaborative.ids import Id, Ids, Places, as_given, check_ids, same_kind
 from offmap.collaborative.model import Embeddings, TaskModel
 from offmap.parameters import Share
 from offmap.random_state import local_seed
+from offmap.verdict import Verdict
 
 
 class Similar(NamedTuple):
@@ -104,13 +106,24 @@ class CollaborativeDetector(TaskModel):
         """
         pairs = self._pairs(X, tasks, rows)
         self._require_calibration("p_value")
-        return p_values(self.calibration_novelty_, self._levelled(*pairs))
+        return self.promise_.p_value(self._levelled(*pairs))
 
     def predict(self, X: Any, tasks: ArrayLike, *, rows: ArrayLike | None = None) -> NDArray[np.int64]:
         """+1 for rows that are familiar to their task, -1 for novel ones."""
         pairs = self._pairs(X, tasks, rows)
         self._require_calibration("predict")
-        return np.where(self._levelled(*pairs) > self.threshold_, -1, 1)
+        return np.where(self.promise_.novel(self._levelled(*pairs)), -1, 1)
+
+    def assess(self, X: Any, tasks: ArrayLike, *, rows: ArrayLike | None = None) -> Verdict:  # type: ignore[override] # the task is part of the question
+        """Novelty on the scale of ``threshold_``, p-value and decision of each row for its task, in one pass."""
+        levels = self._levelled(*self._pairs(X, tasks, rows))
+        self._require_calibration("assess")
+        return Verdict(
+            novelty=levels,
+            novel=self.promise_.novel(levels),
+            p_value=self.promise_.p_value(levels),
+            entity=as_given(check_ids(tasks)),
+        )
 
     def familiarity(self, X: Any, tasks: ArrayLike | None = None) -> NDArray[np.float32]:
         """How familiar every row is to every task, as a matrix; higher is more familiar.
@@ -234,12 +247,8 @@ class CollaborativeDetector(TaskModel):
 
     def _set_threshold(self, X: Rows, index: Places, places: Places) -> None:
         self._set_common_level()
-        if len(index) == 0:
-            self._calibrate(np.empty(0))
-            self.threshold_ = math.inf
-            return
-        self._calibrate(self._levelled(X, index, places))
-        self.threshold_ = threshold(self.calibration_novelty_, self.alpha)
+        levels = self._levelled(X, index, places) if len(index) else np.empty(0)
+        self.promise_ = Promise(alpha=self.alpha).fit(levels)
 
     def _require_calibration(self, asked: str) -> None:
         if len(self.calibration_novelty_) == 0:

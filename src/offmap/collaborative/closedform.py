@@ -42,7 +42,6 @@ class ClosedFormDetector(CollaborativeDetector):
         conv_width: Channels of its first convolution.
         dropout: Its dropout.
         decay: Weight of the squared distance of its embeddings from where they started.
-        image_shape: Height and width (and channels) of the image in each row of a flat ``X``.
         epochs: Passes over the exposures at the most.
         batch_size: Exposures a step.
         lr: Step size.
@@ -75,7 +74,6 @@ class ClosedFormDetector(CollaborativeDetector):
     conv_width: Count = 16
     dropout: Share | tuple[Share, ...] = 0.4
     decay: NonNegative = 1e-2
-    image_shape: tuple[Count, ...] | None = None
     epochs: Count = 50
     batch_size: Count = 512
     lr: Positive = 1e-3

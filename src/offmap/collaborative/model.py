@@ -14,7 +14,8 @@ from torch import Tensor
 
 from offmap.arrays import Rows, in_chunks, to_tensor
 from offmap.base import OpenWorldEstimator
-from offmap.calibration import FloatArray
+from offmap.calibration.conformal import FloatArray
+from offmap.calibration.contract import PromisedModel
 from offmap.collaborative.exposures import Exposures
 from offmap.collaborative.ids import Ids, Places, as_given, check_ids, same_kind
 from offmap.collaborative.levels import levelled, merged, own_levels, pooled
@@ -25,7 +26,7 @@ Embeddings = Mapping[Any, ArrayLike] | tuple[ArrayLike, ArrayLike] | pd.DataFram
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TaskModel(OpenWorldEstimator):
+class TaskModel(PromisedModel, OpenWorldEstimator):
     """A model of rows, and an embedding of each task, that together say how familiar a row is to a task."""
 
     @abstractmethod
@@ -98,7 +99,7 @@ class TaskModel(OpenWorldEstimator):
         (features,) = in_chunks(lambda rows: (self._features(rows),), X, self.device, self._row_width())
         return features
 
-    def _novelty_of(self, X: Rows, index: Places, places: Places) -> FloatArray:  # type: ignore[override] # of pairs
+    def _novelty_of(self, X: Rows, index: Places, places: Places) -> FloatArray:
         """Novelty of the rows ``index`` of ``X`` to the tasks at ``places``, in blocks that bound the memory."""
         found = np.empty(len(index))
         shared = len(index) != len(X) or bool((index != np.arange(len(X))).any())

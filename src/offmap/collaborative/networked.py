@@ -18,7 +18,6 @@ class NetworkDetector(CollaborativeDetector):
         conv_width: Channels of the first of four convolutions; the next have 2, 4 and 8 times as many.
         dropout: Share of the units dropped while training; one number, or one for each hidden layer. It is that of
             ratios and of contrastive features; a density and Deep SVDD have none.
-        image_shape: Height and width (and channels) of the image in each row of a flat ``X``.
         epochs: Passes over the exposures at the most.
         batch_size: Exposures a step.
         lr: Step size.
@@ -31,7 +30,6 @@ class NetworkDetector(CollaborativeDetector):
     hidden: tuple[Count, ...] = (128, 64)
     conv_width: Count = 16
     dropout: Share | tuple[Share, ...] = 0.0
-    image_shape: tuple[Count, ...] | None = None
     epochs: Count = 50
     batch_size: Count = 256
     lr: Positive = 1e-3

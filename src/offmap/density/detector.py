@@ -57,7 +57,6 @@ class VAEDetector(Detector):
         hidden: Widths of the hidden layers of the "mlp": by default 256 and 128 for images, 64 for other rows.
         capacity: Multiplies the channels of the convolutions.
         spectral: Spectral norms in place of batch normalisation in the encoder of "dcgan"; for "generated" negatives.
-        image_shape: Height and width (and channels) of the image in each row of a flat ``X``.
         epochs: Passes over the training rows: by default as many as make 2,000 steps, or 10,000 for images. Rows that
             are not images then end with the network that was best on the validation rows, soon after it was.
         batch_size: Rows a step.
@@ -101,7 +100,6 @@ class VAEDetector(Detector):
     hidden: tuple[Count, ...] | None = None
     capacity: Count = 1
     spectral: bool = False
-    image_shape: tuple[Count, ...] | None = None
     epochs: Count | None = None
     batch_size: Count = 128
     lr: Positive = 1e-3
@@ -123,7 +121,7 @@ class VAEDetector(Detector):
         rows = self._checked(X)
         if score not in typing.get_args(ScoreName):
             raise ValueError(f"score must be among {', '.join(map(repr, SCORES))} or 'auto'; got {score!r}")
-        return self._mapped(partial(self._judged, score), rows)
+        return self._scored(partial(self._judged, score), rows)
 
     def _fit(self, X: Tensor) -> None:
         require_intensities(self.noise, X)

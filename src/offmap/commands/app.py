@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from offmap import terminal
+from offmap.commands import terminal
 from offmap.errors import WorkFailed
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages, warning
 Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
 Text = Annotated[str | None, typer.Option(help="Column of the text, in a table.")]
 Label = Annotated[str | None, typer.Option(help="Column of the label, in a table.")]
-Task = Annotated[str | None, typer.Option(help="Column of the task (item, user, device) a row is asked about.")]
+Entity = Annotated[str | None, typer.Option(help="Column of the entity (item, user, device) that the row belongs to.")]
 Model = Annotated[Path, typer.Argument(help="A model that 'offmap fit' wrote.")]
 DATA_HELP = "A file (.npz .npy .csv .tsv .parquet), a folder of images, or a data set's name, as fashion-mnist:test."
 
@@ -56,9 +56,9 @@ def main() -> None:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from offmap import __version__
 
-        terminal.write(f"offmap {version('offmap')}\n")
+        terminal.write(f"offmap {__version__}\n")
         raise typer.Exit
 
 
@@ -116,20 +116,20 @@ def fit(
     settings: Annotated[list[str] | None, typer.Option("--set", help="A parameter, as name=value.")] = None,
     text: Text = None,
     label: Label = None,
-    task: Task = None,
+    entity: Entity = None,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Fit a method to data and save the model."""
-    from offmap.workflow import configure, fit_model, require_writable, summary_of
+    from offmap.workflow import configure, fit_model, promise_of, require_writable, summary_of
 
     with terminal.messages(quiet) as tell:
         require_writable(out, inputs=[data])
         estimator = configure(method, settings or [], seed)
-        model = fit_model(estimator, _open(estimator, data, text, label, task))
+        model = fit_model(estimator, _open(estimator, data, text, label, entity))
         model.save(out)
-        tell(f"wrote {out}")
+        tell(f"wrote {out}; {promise_of(model)}")
     terminal.show_pairs("Fitted", {"model": str(out), **summary_of(model)}, as_json)
 
 
@@ -140,7 +140,7 @@ def score(
     out: Annotated[Path | None, typer.Option(help="A .parquet or .csv file; CSV to standard output if absent.")] = None,
     text: Text = None,
     label: Label = None,
-    task: Task = None,
+    entity: Entity = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -151,7 +151,7 @@ def score(
         if out is not None:
             require_writable(out, TABLE_SUFFIXES, [str(model), data])
         loaded = load_model(model)
-        frame = score_rows(loaded, _open(loaded, data, text, label, task))
+        frame = score_rows(loaded, _open(loaded, data, text, label, entity))
         novel = int(frame["novel"].sum())
         if out is not None:
             write_frame(frame, out)
@@ -173,7 +173,7 @@ def evaluate(
     report: Annotated[Path | None, typer.Option(help="Write an HTML report to this .html file.")] = None,
     text: Text = None,
     label: Label = None,
-    task: Task = None,
+    entity: Entity = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -185,8 +185,8 @@ def evaluate(
         if report is not None:
             require_writable(report, (".html", ".htm"), [str(model), normal, novel])
         loaded = load_model(model)
-        known = _open(loaded, normal, text, label, task)
-        section = evaluate_model(loaded, known, _open_novel(loaded, novel, text, label, task))
+        known = _open(loaded, normal, text, label, entity)
+        section = evaluate_model(loaded, known, _open_novel(loaded, novel, text, label, entity))
         if report is not None:
             facts = {"model": str(model), "normal rows": normal, "novel rows": novel}
             title = f"{section.name}: {normal} against {novel}"
@@ -213,24 +213,24 @@ def demo(
     terminal.show(TITLE, table_of(found.sections), as_json, whole)
 
 
-def _open(estimator: "Estimator", spec: str, text: str | None, label: str | None, task: str | None) -> "Data":
-    from offmap.collaborative.base import CollaborativeDetector
+def _open(estimator: "Estimator", spec: str, text: str | None, label: str | None, entity: str | None) -> "Data":
+    from offmap.collaborative.base import EntityDetector
     from offmap.data import open_data
 
-    if label is not None and task is not None:
-        raise ValueError("--label and --task must not both be given: a model learns classes or tasks")
-    opened = open_data(spec, text=text, label=label if task is None else task)
-    if task is not None and not isinstance(estimator, CollaborativeDetector):
-        raise ValueError(f"--task must be left out: {type(estimator).__name__} knows no tasks")
+    if label is not None and entity is not None:
+        raise ValueError("--label and --entity must not both be given: a model learns classes or entities")
+    opened = open_data(spec, text=text, label=label if entity is None else entity)
+    if entity is not None and not isinstance(estimator, EntityDetector):
+        raise ValueError(f"--entity must be left out: {type(estimator).__name__} knows no entities")
     return opened
 
 
-def _open_novel(estimator: "Estimator", spec: str, text: str | None, label: str | None, task: str | None) -> "Data":
-    """Rows of no known class: where they have no column of labels, none is needed."""
+def _open_novel(estimator: "Estimator", spec: str, text: str | None, label: str | None, entity: str | None) -> "Data":
+    """Rows of no known class, which need no column of labels."""
     from offmap.data.tables import NoSuchColumn
 
     try:
-        return _open(estimator, spec, text, label, task)
+        return _open(estimator, spec, text, label, entity)
     except NoSuchColumn:
         if label is None:
             raise
