@@ -1,4 +1,4 @@
-r"""Digits in colour: grey images in [-1, 1] times a colour $(R, G, B) \sim U[0, 1]^3$ each.
+r"""Coloured digits: grey images in [-1, 1] times a random colour $(R, G, B) \sim U[0, 1]^3$ each.
 
 Reference: Esser, Rombach and Ommer, A Disentangling Invertible Interpretation Network, arXiv:2004.13166.
 """
@@ -13,15 +13,22 @@ from torch import Tensor
 from torch.nn.functional import interpolate, pad
 
 from offmap.data import Data, DataNotFound, load
+from offmap.dependence.disentangle import CodeGroup
 
 SIDE = 32
-# The share of the bundled digits that stands in for a test split, which they do not have.
+# The share of the bundled digits that serves as a test split, which they do not have.
 _TEST_SHARE = 0.25
+# The codes of the thesis. The style holds what neither the digit nor the colour says.
+GROUPS = {
+    "digit": CodeGroup(32, target="class"),
+    "colour": CodeGroup(32, target="fraction", weight=10.0),
+    "style": CodeGroup(64),
+}
 
 
 @dataclass(frozen=True)
 class ColourDigits:
-    """Coloured images with what is known of each: the digit and the colour.
+    """Coloured images with the digit and the colour of each.
 
     Args:
         grey: The images before they were painted, ``(n, 1, 32, 32)`` in [-1, 1].
@@ -41,12 +48,22 @@ class ColourDigits:
         """The painted images ``(n, 3, 32, 32)``."""
         return paint(self.grey, self.colours)
 
+    @property
+    def pixels(self) -> NDArray[np.float32]:
+        """The painted images ``(n, 32, 32, 3)`` as an array."""
+        return to_pixels(self.images)
+
+    @property
+    def targets(self) -> dict[str, NDArray[np.generic]]:
+        """The targets of the groups of codes."""
+        return {"digit": self.digits.numpy(), "colour": self.colours.numpy()}
+
     def repainted(self, colours: Tensor) -> Tensor:
-        """The same handwriting in other colours."""
+        """Returns the same handwriting in other colours."""
         return paint(self.grey, colours)
 
     def some(self, rows: Tensor) -> Self:
-        """The digits of the given rows."""
+        """Returns the digits of the given rows."""
         return type(self)(self.grey[rows], self.digits[rows], self.colours[rows])
 
 
@@ -62,13 +79,23 @@ def paint(grey: Tensor, colours: Tensor) -> Tensor:
     return grey * colours[:, :, None, None]
 
 
+def to_pixels(images: Tensor) -> NDArray[np.float32]:
+    """Turns images ``(n, c, h, w)`` into an array ``(n, h, w, c)``."""
+    return images.permute(0, 2, 3, 1).numpy()
+
+
+def to_images(pixels: NDArray[np.float32]) -> Tensor:
+    """Turns an array ``(n, h, w, c)`` into images ``(n, c, h, w)``."""
+    return torch.from_numpy(pixels).permute(0, 3, 1, 2)
+
+
 def colour_digits(split: str = "train", *, count: int | None = None, seed: int = 0) -> ColourDigits:
-    """Paints MNIST, or the digits that come with scikit-learn where MNIST is not at hand.
+    """Paints MNIST, or the digits that come with scikit-learn if MNIST is not on this machine.
 
     Args:
         split: "train" or "test".
-        count: How many images, drawn at random; all of them by default.
-        seed: Of the colours and of the draw.
+        count: Number of images, drawn at random; all by default.
+        seed: Seed of the colours and of the draw.
 
     Example:
         >>> digits = colour_digits("test", count=100)
@@ -85,7 +112,7 @@ def colour_digits(split: str = "train", *, count: int | None = None, seed: int =
 
 
 def bundled_digits(split: str = "train", *, count: int | None = None, seed: int = 0) -> ColourDigits:
-    """Paints the digits that come with scikit-learn, whatever else is at hand; a quarter of them is the test split."""
+    """Paints the digits that come with scikit-learn; a quarter of them is the test split."""
     return painted(_bundled(split), count=count, seed=seed)
 
 
@@ -93,7 +120,7 @@ def painted(data: Data, *, count: int | None = None, seed: int = 0) -> ColourDig
     """Paints grey images of digits, each in a random colour."""
     assert data.y is not None
     if count is not None and not 1 <= count <= len(data.X):
-        raise ValueError(f"count must be from 1 to {len(data.X)}, the images there are; got {count}")
+        raise ValueError(f"count must be from 1 to {len(data.X)}, the number of images; got {count}")
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(data.X))[:count]
     colours = torch.from_numpy(rng.random((len(rows), 3), dtype=np.float32))

@@ -1,4 +1,4 @@
-"""Do vectors of sentences lie as close as people say that the sentences are? The seven sets of the field."""
+"""Semantic textual similarity: do cosines of embeddings agree with the ratings that people gave?"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ Encode = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
-    """Pairs of sentences with the similarity that people gave them, and the set that each is of."""
+class RatedPairs:
+    """Pairs of sentences with the similarity that people gave them, and the set each pair belongs to."""
 
     left: tuple[str, ...]
     right: tuple[str, ...]
@@ -24,13 +24,13 @@ class Pairs:
     dataset: NDArray[np.object_]
 
 
-def sts_pairs(split: str = "test", *, limit: int | None = None, sets: Sequence[str] = SETS) -> Pairs:
-    """Reads the pairs of a split of each set, the subsets of a set in one, which the field calls the setting "all".
+def sts_pairs(split: str = "test", *, limit: int | None = None, sets: Sequence[str] = SETS) -> RatedPairs:
+    """Reads the pairs of a split of each set; the subsets of a set are taken together (the setting "all").
 
     Args:
         split: "train", "dev" or "test"; only STSB and SICK-R have the first two.
-        limit: At most so many pairs of each set, always the same ones.
-        sets: Which sets.
+        limit: Largest number of pairs per set, always the same ones.
+        sets: Names of the sets.
 
     Raises:
         DataNotFound: The pairs are not on this machine.
@@ -39,7 +39,7 @@ def sts_pairs(split: str = "test", *, limit: int | None = None, sets: Sequence[s
     taken = [_some(frame[(frame["dataset"] == name) & (frame["split"] == split)], limit) for name in sets]
     chosen = pd.concat(taken)
     left, right = (tuple(chosen[side].astype(str)) for side in ("text_a", "text_b"))
-    return Pairs(left, right, chosen["score"].to_numpy(np.float64), chosen["dataset"].to_numpy(object))
+    return RatedPairs(left, right, chosen["score"].to_numpy(np.float64), chosen["dataset"].to_numpy(object))
 
 
 def _some(frame: pd.DataFrame, limit: int | None) -> pd.DataFrame:
@@ -48,15 +48,16 @@ def _some(frame: pd.DataFrame, limit: int | None) -> pd.DataFrame:
     return frame if limit is None or limit >= len(frame) else frame.sample(limit, random_state=0)
 
 
-def spearman(encode: Encode, pairs: Pairs) -> dict[str, float]:
-    """Spearman's correlation between cosines and scores, for each set; each distinct sentence is encoded once.
+def spearman(encode: Encode, pairs: RatedPairs) -> dict[str, float]:
+    """Returns Spearman's correlation between cosines and ratings per set; each distinct sentence is encoded once.
 
     Args:
-        encode: Turns texts into vectors.
-        pairs: The pairs, of one set or several.
+        encode: Turns sentences into embeddings.
+        pairs: The pairs, from one set or several.
 
     Example:
-        >>> pairs = Pairs(("a", "a", "b"), ("a", "b", "c"), np.array([5.0, 3.0, 1.0]), np.array(["tiny"] * 3, object))
+        >>> names = np.array(["tiny"] * 3, object)
+        >>> pairs = RatedPairs(("a", "a", "b"), ("a", "b", "c"), np.array([5.0, 3.0, 1.0]), names)
         >>> places = {"a": [1.0, 0.0], "b": [1.0, 1.0], "c": [-1.0, 0.0]}
         >>> spearman(lambda texts: np.array([places[text] for text in texts], np.float32), pairs)
         {'tiny': 1.0}
