@@ -133,9 +133,9 @@ class VAEDetector(Detector):
         checkpoint = Checkpoint.of(self, training, held_out[: None if schedule.patience else 0], auxiliary)
         if isinstance(self.network_.prepare, Standardise):
             self.network_.prepare.fit(training)
-        prepared = [self.network_.prepare(rows) for rows in (training, held_out, auxiliary)]
-        self._train(schedule, *prepared, checkpoint=checkpoint)
-        scores, (training, held_out, _) = self._scores().values(), prepared
+        training, held_out, auxiliary = map(self.network_.prepare, (training, held_out, auxiliary))
+        self._train(schedule, training, held_out, auxiliary, checkpoint)
+        scores = self._scores().values()
         self.reference_statistics_ = reference_statistics(scores, self._networks(), held_out, training)
         self._scorer = Scorer.fit(scores, self.reference_statistics_)
 
