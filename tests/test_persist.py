@@ -12,10 +12,10 @@ import torch
 from sklearn.exceptions import NotFittedError
 
 import offmap
-from offmap import catalog, tensorfile
+from offmap import tensorfile
 from offmap.density import VAEDetector
 from offmap.openset import MSPClassifier
-from offmap.persist import SCHEMA, ModelFileError
+from offmap.persist import SCHEMA, ModelFileError, public_path
 
 X = np.random.default_rng(0).normal(size=(200, 3))
 SMALL: dict[str, Any] = {"epochs": 1, "hidden": (5, 4), "random_state": 0}
@@ -150,7 +150,7 @@ def test_a_cut_file_is_refused(path: Path, share: float) -> None:
     [
         "os.system",
         "offmap.cli.main",
-        "offmap.persist.load",
+        "offmap.catalog.load",
         "offmap.base.Detector",
         "offmap.density.VAE",
         "offmap.density.vae_detector.VAEDetector",
@@ -201,7 +201,7 @@ def test_a_missing_part_is_named(path: Path, name: str) -> None:
         offmap.load(path)
 
 
-@pytest.mark.parametrize("name", ["input_shape_", "threshold_", "calibration_novelty_", "history_"])
+@pytest.mark.parametrize("name", ["input_shape_", "promise_", "history_"])
 def test_a_missing_attribute_is_named(path: Path, name: str) -> None:
     change(path, "attributes", **{name: ...})
     with pytest.raises(ModelFileError, match=f"it lacks {name}"):
@@ -271,6 +271,6 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_the_file_says_what_it_was_made_with(path: Path) -> None:
     content = tensorfile.read(path)
     assert content["schema"] == SCHEMA
-    assert content["class"] == catalog.public_path(VAEDetector) == "offmap.density.VAEDetector"
+    assert content["class"] == public_path(VAEDetector) == "offmap.density.VAEDetector"
     assert content["versions"].keys() == {"python", "offmap", "torch", "numpy", "scikit-learn"}
     assert content["versions"]["torch"] == torch.__version__
