@@ -21,8 +21,8 @@ from offmap.data import load
 from offmap.density import VAEDetector
 from offmap.density.vae import Negatives, scores
 from offmap.density.vae.network import VAE
-from offmap.density.vae.scores import SCORES, WAIC, LikelihoodRegret
-from offmap.density.vae.training import mean_negative_elbo
+from offmap.density.vae.scores import SCORES, WAIC, LikelihoodRatio, LikelihoodRegret
+from offmap.density.vae.training import TrainingSchedule, mean_negative_elbo
 from offmap.metrics import auroc
 from offmap.nets import ConvEncoder, DCGANEncoder
 from tests.real_data import require
@@ -201,6 +201,21 @@ def test_patience_looks_at_rows_drawn_from_all_of_x(monkeypatch: pytest.MonkeyPa
     assert 0.7 < np.std(seen[0]) < 1.3
 
 
+def test_held_out_rows_are_not_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[torch.Tensor] = []
+    train = TrainingSchedule.train
+
+    def watching(schedule: TrainingSchedule, network: VAE, training: torch.Tensor, *rest: Any, **more: Any) -> Any:
+        seen.extend([training, more["validation"]])
+        return train(schedule, network, training, *rest, **more)
+
+    monkeypatch.setattr(TrainingSchedule, "train", watching)
+    VAEDetector(**SMALL, novelty_score="typicality", validation=0.2).fit(FEATURES)
+    training, held_out = ({tuple(row) for row in rows.tolist()} for rows in seen)
+    assert (len(training), len(held_out)) == (216, 54)
+    assert training.isdisjoint(held_out)
+
+
 def test_patience_stops_training_that_no_longer_helps() -> None:
     detector = VAEDetector(**SMALL | {"epochs": 200, "lr": 0.02}, patience=3).fit(FEATURES)
     validation = detector.history_["validation"]
@@ -247,6 +262,19 @@ def test_the_ratio_and_the_criterion_are_what_they_say() -> None:
     ratio = (first - background) / IMAGES[0].size / math.log(2)
     np.testing.assert_allclose(detector.novelty_by("likelihood_ratio", IMAGES), ratio, rtol=1e-3, atol=1e-4)
     assert {"network 3 kl", "background kl"} <= detector.history_.keys()
+
+
+def test_the_background_model_learns_from_mutated_rows() -> None:
+    """With nearly all values replaced it learns their range alone, and fits the rows themselves worse."""
+    bounds = {}
+    for mutation in (0.01, 0.99):
+        ratio = LikelihoodRatio(mutation=mutation)
+        detector = VAEDetector(**SMALL | {"epochs": 30}, novelty_score=ratio).fit(FEATURES)
+        assert detector.background_ is not None
+        prepared = detector.network_.prepare(torch.from_numpy(FEATURES).float())
+        with torch.no_grad():
+            bounds[mutation] = mean_negative_elbo(detector.background_, prepared)
+    assert bounds[0.01] < bounds[0.99] - 0.3
 
 
 def test_an_ensemble_of_one_is_refused_before_it_is_trained() -> None:

@@ -73,3 +73,11 @@ def test_generated_negatives_train_adversarially_but_not_the_background() -> Non
         "network 2 ": {"reconstruction", "kl", "negatives", "generated"},
         "background ": {"reconstruction", "kl"},
     }
+
+
+def test_adversarial_training_updates_encoder_decoder_and_the_scale_of_the_likelihood() -> None:
+    with local_seed(0):
+        vae = VAE((3,), latent_dim=2, hidden=(8,), likelihood="gaussian_learned")
+        before = {name: parameter.detach().clone() for name, parameter in vae.named_parameters()}
+        replace(SCHEDULE, epochs=1, adversarial=True).train(vae, rows(50))
+    assert all(not torch.equal(before[name], parameter) for name, parameter in vae.named_parameters())
