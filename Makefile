@@ -18,8 +18,12 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# `make bench` lists the tables and figures; `make bench TABLE=open-intents`, or several names in quotes, runs them.
+bench: $(VENV)/.dev
+	$(BIN)/python -m offmap_bench $(TABLE)
+
 clean:
-	rm -rf $(VENV) build *.egg-info src/*.egg-info
+	rm -rf $(VENV) build *.egg-info src/*.egg-info benchmarks/build benchmarks/src/*.egg-info
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

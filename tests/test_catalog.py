@@ -9,9 +9,11 @@ import pytest
 
 import offmap
 from offmap.base import Detector, OpenSetClassifier
-from offmap.catalog import FAMILIES, method, methods, public_class, public_path
+from offmap.catalog import FAMILIES, Method, method, methods, public_class, require_distinct
 from offmap.collaborative.base import EntityDetector
 from offmap.data import TextEncoder
+from offmap.openset import MSPClassifier
+from offmap.persist import public_path
 from offmap.sampling import FGAN, RAS, AmortisedSVGD
 from offmap.sampling.rl import SoftQAgent
 
@@ -53,11 +55,14 @@ def test_every_method_and_parameter_is_explained(each: offmap.catalog.Method) ->
 
 def test_the_parameters_of_a_method_come_before_the_shared_ones() -> None:
     names = [parameter["parameter"] for parameter in method("vae").parameters()]
-    assert names[0] == "noise"
-    assert names[-5:] == ["alpha", "calibration", "encoder", "random_state", "device"]
+    assert names[0] == "likelihood"
+    assert names[-6:] == ["alpha", "calibration", "encoder", "image_shape", "random_state", "device"]
     meanings = {parameter["parameter"]: parameter["meaning"] for parameter in method("vae").parameters()}
-    assert meanings["alpha"] == "False-alarm rate that the threshold is set for."
-    assert meanings["batch_size"] == "Rows a step."
+    assert (
+        meanings["alpha"]
+        == "False-alarm rate that the threshold keeps. Lower it for fewer alarms; fewer novel rows are found then."
+    )
+    assert meanings["batch_size"] == "Rows per gradient step."
     assert "Reference" not in " ".join(meanings.values())
 
 
@@ -83,12 +88,12 @@ def test_a_misspelt_method_gets_a_hint(name: str, message: str) -> None:
 @pytest.mark.parametrize("each", methods(), ids=lambda each: each.name)
 def test_paths_lead_back_to_their_class(each: offmap.catalog.Method) -> None:
     assert public_path(each.cls) == f"offmap.{each.family}.{each.cls.__name__}"
-    assert public_class(public_path(each.cls)) is each.cls
+    assert public_class(str(public_path(each.cls))) is each.cls
 
 
 @pytest.mark.parametrize("cls", [RAS, FGAN, AmortisedSVGD, SoftQAgent, TextEncoder])
 def test_what_is_no_method_but_saved_is_found_again(cls: type) -> None:
-    assert public_class(public_path(cls)) is cls
+    assert public_class(str(public_path(cls))) is cls
 
 
 ELSEWHERE = (
@@ -107,3 +112,12 @@ INSIDE = ("", "VAE", "vae.VAE", "detector", "detector.VAEDetector", "__name__", 
 @pytest.mark.parametrize("path", [*ELSEWHERE, "offmap.density", *(f"offmap.density.{name}" for name in INSIDE)])
 def test_nothing_else_is_ever_looked_up(path: str) -> None:
     assert public_class(path) is None
+
+
+def test_two_methods_of_one_name_are_refused() -> None:
+    class MSPDetector(Detector):
+        pass
+
+    clash = [Method("msp", "openset", MSPClassifier), Method("msp", "density", MSPDetector)]
+    with pytest.raises(ValueError, match="MSPClassifier and MSPDetector are both called 'msp'"):
+        require_distinct(clash)

@@ -16,7 +16,8 @@ import pytest
 from safetensors.numpy import save_file
 
 import offmap
-from offmap import catalog, cli, terminal
+from offmap import catalog
+from offmap.commands import app, terminal
 from offmap.data import load, read
 from offmap.sampling import FGAN
 from offmap.workflow import configure, fit_model
@@ -48,7 +49,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     def run(*arguments: object) -> Result:
         monkeypatch.setattr(sys, "argv", ["offmap", *map(str, arguments)])
         with pytest.raises(SystemExit) as stop:
-            cli.main()
+            app.main()
         return Result(int(stop.value.code or 0), *capsys.readouterr())
 
     return run
@@ -94,8 +95,8 @@ def test_version_and_help(run: Run) -> None:
 
 def test_help_loads_none_of_the_heavy_libraries() -> None:
     code = (
-        "import sys, offmap.cli as cli; sys.argv = ['offmap', '--help']\n"
-        "try: cli.main()\n"
+        "import sys, offmap.commands.app as app; sys.argv = ['offmap', '--help']\n"
+        "try: app.main()\n"
         "except SystemExit: print(sorted({'numpy', 'pandas', 'sklearn', 'torch'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -146,8 +147,8 @@ def test_scores_are_those_of_the_library(run: Run) -> None:
     model, X = offmap.load("msp.safetensors"), read("novel.csv", label="kind").rows
     assert printed["novelty"].tolist() == model.novelty(X).tolist()
     assert printed["p_value"].tolist() == model.p_value(X).tolist()
-    assert printed["prediction"].tolist() == model.predict(X).tolist()
-    assert printed["closest_class"].tolist() == model.predict_closed(X).tolist()
+    assert printed["label"].tolist() == model.predict(X).tolist()
+    assert printed["closest"].tolist() == model.predict_closed(X).tolist()
     assert printed["novel"].tolist() == (model.novelty(X) > model.threshold_).tolist()
 
 
@@ -174,14 +175,14 @@ def test_evaluation_measures_and_reports(run: Run, tmp_path: Path) -> None:
     assert "AUROC" in run("evaluate", "vae.safetensors", *pair).out
 
 
-def test_a_model_of_tasks_is_fitted_and_asked_by_task(run: Run, tmp_path: Path) -> None:
+def test_an_entity_model_is_fitted_and_scored_by_entity(run: Run, tmp_path: Path) -> None:
     model = tmp_path / "ratio.safetensors"
-    fitted = run("fit", "ratio", "readings.csv", "--task", "device", "--set", "epochs=2", "--out", model, "--json")
-    assert (fitted.code, fitted.data["tasks"]) == (0, 9)
-    scored = pd.read_csv(io.StringIO(run("score", model, "readings.csv", "--task", "device").out))
+    fitted = run("fit", "ratio", "readings.csv", "--entity", "device", "--set", "epochs=2", "--out", model, "--json")
+    assert (fitted.code, fitted.data["entities"]) == (0, 9)
+    scored = pd.read_csv(io.StringIO(run("score", model, "readings.csv", "--entity", "device").out))
     again = read("readings.csv", label="device")
     np.testing.assert_allclose(scored["novelty"], offmap.load(model).novelty(again.rows, again.y))
-    assert scored["task"].tolist() == np.asarray(again.y).tolist()
+    assert scored["entity"].tolist() == np.asarray(again.y).tolist()
 
 
 def test_columns_in_another_order_are_refused(run: Run, tmp_path: Path) -> None:
@@ -247,8 +248,8 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         ("fit", "msp", "unlabelled.npy", "--out", "x"),
         "unlabelled.npy has no labels; a table needs --label",
     ),
-    "no tasks": (("fit", "ratio", "unlabelled.npy", "--out", "x"), "names none; a table needs --task COLUMN"),
-    "classes and tasks": ((*FIT, "--task", "a"), "--label and --task must not both be given"),
+    "no entities": (("fit", "ratio", "unlabelled.npy", "--out", "x"), "names none; a table needs --entity COLUMN"),
+    "classes and entities": ((*FIT, "--entity", "a"), "--label and --entity must not both be given"),
     "words among numbers": (("fit", "vae", "notes.csv", "--label", "kind", "--out", "x"), "column 'note' of notes.csv"),
     "texts for a model of numbers": (
         ("score", "vae.safetensors", "notes.csv", "--text", "note"),
@@ -273,7 +274,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
 @pytest.mark.parametrize(("arguments", "message"), MISTAKES.values(), ids=MISTAKES.keys())
 def test_a_mistake_is_one_line_and_exit_code_2(run: Run, arguments: tuple[str, ...], message: str) -> None:
     done = run(*arguments)
-    assert (done.code, done.out) == (cli.EXIT_BAD_INPUT, "")
+    assert (done.code, done.out) == (app.EXIT_BAD_INPUT, "")
     assert done.err.startswith("offmap: ")
     assert done.err.count("\n") == 1
     assert message in done.err
@@ -293,7 +294,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(run: Run, arguments: tuple[str, .
 )
 def test_what_cannot_be_written_is_refused_before_the_work(run: Run, arguments: tuple[str, ...], message: str) -> None:
     done = run(*arguments)
-    assert done.code == cli.EXIT_BAD_INPUT
+    assert done.code == app.EXIT_BAD_INPUT
     assert message in done.err
     assert "gone" not in done.err
 
@@ -309,7 +310,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(run: Run, arguments: 
 def test_what_is_read_is_not_written(run: Run, arguments: tuple[str, ...]) -> None:
     before = Path("normal.csv").read_bytes()
     done = run(*arguments)
-    assert done.code == cli.EXIT_BAD_INPUT
+    assert done.code == app.EXIT_BAD_INPUT
     assert "it is read as well; name another file" in done.err
     assert Path("normal.csv").read_bytes() == before
 
@@ -322,34 +323,34 @@ def test_novel_rows_need_no_labels(run: Run, tmp_path: Path) -> None:
     assert "label must be a column of normal.csv, not 'sort'" in done.err
 
 
-def test_a_method_without_tasks_takes_none(run: Run, tmp_path: Path) -> None:
-    done = run("fit", "vae", "readings.csv", "--task", "device", "--out", tmp_path / "model")
+def test_a_method_without_entities_takes_none(run: Run, tmp_path: Path) -> None:
+    done = run("fit", "vae", "readings.csv", "--entity", "device", "--out", tmp_path / "model")
     assert (done.code, done.err) == (
-        cli.EXIT_BAD_INPUT,
-        "offmap: --task must be left out: VAEDetector knows no tasks\n",
+        app.EXIT_BAD_INPUT,
+        "offmap: --entity must be left out: VAEDetector knows no entities\n",
     )
 
 
 @pytest.mark.parametrize("arguments", [("fit",), ("fly",), ("methods", "--jsn"), ("demo", "--seed", "-1")])
 def test_wrong_usage_is_exit_code_2(run: Run, arguments: tuple[str, ...]) -> None:
     done = run(*arguments)
-    assert (done.code, done.out) == (cli.EXIT_BAD_INPUT, "")
+    assert (done.code, done.out) == (app.EXIT_BAD_INPUT, "")
     assert "Usage: offmap" in done.err
 
 
 def test_work_that_fails_is_exit_code_1(run: Run) -> None:
     done = run(*VAE, "--set", "lr=1e30", "--set", "epochs=3")
-    assert (done.code, done.out) == (cli.EXIT_FAILED, "")
+    assert (done.code, done.out) == (app.EXIT_FAILED, "")
     assert re.fullmatch(r"offmap: the term '\w+' became .* in epoch \d+; .*\n", done.err)
 
 
 @pytest.mark.parametrize(
     ("error", "code", "line"),
     [
-        (KeyboardInterrupt(), cli.EXIT_INTERRUPTED, "offmap: interrupted\n"),
-        (OSError(28, "No space left on device"), cli.EXIT_FAILED, "offmap: [Errno 28] No space left on device\n"),
-        (MemoryError(), cli.EXIT_FAILED, "offmap: MemoryError\n"),
-        (ImportError("no module\nnamed x"), cli.EXIT_BAD_INPUT, "offmap: no module named x\n"),
+        (KeyboardInterrupt(), app.EXIT_INTERRUPTED, "offmap: interrupted\n"),
+        (OSError(28, "No space left on device"), app.EXIT_FAILED, "offmap: [Errno 28] No space left on device\n"),
+        (MemoryError(), app.EXIT_FAILED, "offmap: MemoryError\n"),
+        (ImportError("no module\nnamed x"), app.EXIT_BAD_INPUT, "offmap: no module named x\n"),
     ],
 )
 def test_each_kind_of_error_has_its_exit_code(
@@ -366,16 +367,16 @@ def test_debugging_and_bugs_show_the_traceback(run: Run, monkeypatch: pytest.Mon
     monkeypatch.setenv("OFFMAP_DEBUG", "1")
     monkeypatch.setattr(sys, "argv", ["offmap", "methods", "vea"])
     with pytest.raises(ValueError, match="did you mean"):
-        cli.main()
+        app.main()
     monkeypatch.delenv("OFFMAP_DEBUG")
     monkeypatch.setattr(catalog, "method", lambda name: {}[name])
     with pytest.raises(KeyError):
-        cli.main()
+        app.main()
 
 
 @pytest.mark.parametrize("command", ["--version", "datasets"])
 def test_a_reader_that_leaves_early_is_no_error(command: str) -> None:
-    code = [sys.executable, "-c", "from offmap.cli import main; main()", command]
+    code = [sys.executable, "-c", "from offmap.commands.app import main; main()", command]
     with subprocess.Popen(code, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.close()

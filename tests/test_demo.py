@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offmap import cli, demo
+from offmap import demo
+from offmap.commands import app
 from offmap.demo import Demo
-from offmap.report.measures import AUROC, FALSE_ALARMS, PROMISED, RECALL
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +25,9 @@ def found(tmp_path_factory: pytest.TempPathFactory, told: list[str]) -> Demo:
 
 def test_unknown_digits_are_noticed_at_the_promised_rate_of_false_alarms(found: Demo) -> None:
     for section in found.sections:
-        assert section.metrics[AUROC] > 0.85
-        assert section.metrics[RECALL] > 0.4
-        promised, measured = section.metrics[PROMISED], section.metrics[FALSE_ALARMS]
+        assert section.metrics["auroc"] > 0.85
+        assert section.metrics["recall"] > 0.4
+        promised, measured = section.metrics["promised_rate"], section.metrics["false_alarm_rate"]
         # Both the rows that set the threshold and those that test it are a sample.
         calibration, test = len(np.asarray(section.calibration_novelty)), len(section.normal_novelty)
         spread = math.sqrt(promised * (1 - promised) * (1 / calibration + 1 / test))
@@ -35,7 +35,7 @@ def test_unknown_digits_are_noticed_at_the_promised_rate_of_false_alarms(found: 
 
 
 def test_known_digits_are_named(found: Demo) -> None:
-    accuracy = {section.name: section.metrics.get(demo.KNOWN_ACCURACY) for section in found.sections}
+    accuracy = {section.name: section.metrics.get("known_accuracy") for section in found.sections}
     assert accuracy.pop("VAE") is None
     assert accuracy
     assert all(value is not None and value > 0.95 for value in accuracy.values())
@@ -54,7 +54,7 @@ def test_the_command_prints_a_narrow_table_or_json(
     def shown(*arguments: str) -> str:
         monkeypatch.setattr(sys, "argv", ["offmap", "demo", "--out", str(tmp_path), "--quiet", *arguments])
         with pytest.raises(SystemExit) as stop:
-            cli.main()
+            app.main()
         out, err = capsys.readouterr()
         assert (stop.value.code, err) == (0, "")
         return out
@@ -63,7 +63,9 @@ def test_the_command_prints_a_narrow_table_or_json(
     monkeypatch.setenv("COLUMNS", "80")
     lines = shown().splitlines()
     assert max(map(len, lines)) <= 80
-    # Title, rule, one line of headings, rule, one line a method, rule: nothing had to be folded.
+    # Title, rule, one line of headings, rule, one line per method, rule: nothing had to be folded.
     assert len(lines) == 5 + len(found.sections)
     methods = json.loads(shown("--json"))["methods"]
-    assert [line[FALSE_ALARMS] for line in methods] == [section.metrics[FALSE_ALARMS] for section in found.sections]
+    assert [line["false_alarm_rate"] for line in methods] == [
+        section.metrics["false_alarm_rate"] for section in found.sections
+    ]

@@ -27,7 +27,7 @@ def old(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_block_that_ends_well_replaces_the_file(old: Path) -> None:
+def test_a_block_without_an_error_replaces_the_file(old: Path) -> None:
     with replacing(str(old)) as fresh:
         fresh.write_text("new")
         assert old.read_text() == "old"

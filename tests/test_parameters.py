@@ -1,5 +1,6 @@
-"""Annotations decide what a parameter may be, what a word on the command line means, and what an error says."""
+"""Annotations decide which values a parameter takes, how the command line parses it, and what an error says."""
 
+import inspect
 import re
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -8,7 +9,19 @@ import numpy as np
 import pytest
 
 from offmap.density import VAEDetector
-from offmap.parameters import Count, Fraction, Natural, NonNegative, Positive, Share, check, describe, hints, parse
+from offmap.parameters import (
+    Count,
+    Fraction,
+    Natural,
+    NonNegative,
+    Positive,
+    Share,
+    check,
+    describe,
+    hints,
+    parse,
+    require,
+)
 
 
 @dataclass(kw_only=True)
@@ -32,6 +45,7 @@ class Everything:
     label: int | str | None = None
     seed: int | np.random.RandomState | None = None
     maybe_widths: tuple[int, ...] | None = None
+    numbers: tuple[float, ...] = ()
     anything: Any = None
 
 
@@ -53,6 +67,7 @@ GOOD: dict[str, list[Any]] = {
     "label": [None, -1, "unknown"],
     "seed": [None, 0, np.random.RandomState(0)],
     "maybe_widths": [None, (1, -1)],
+    "numbers": [(), (0.5, 1)],
     "anything": [None, object(), np.zeros(3)],
 }
 BAD: dict[str, tuple[str, list[Any]]] = {
@@ -73,6 +88,7 @@ BAD: dict[str, tuple[str, list[Any]]] = {
     "label": ("an integer, a str or None", [1.5, (1,), True]),
     "seed": ("an integer, a RandomState or None", ["seven", 1.0]),
     "maybe_widths": ("a tuple, each item an integer or None", [(None,), 3]),
+    "numbers": ("a tuple, each item a number", [0.5, ("0.5",)]),
 }
 
 
@@ -107,6 +123,19 @@ def test_values_that_do_not_fit_are_named_with_what_was_expected(name: str, valu
     [
         ("number=2", 2),
         ("number=-1.5e-3", -0.0015),
+        ("number=.05", 0.05),
+        ("number=+0.05", 0.05),
+        ("number=-.5", -0.5),
+        ("number=5.", 5.0),
+        ("number=+.5e+1", 5.0),
+        ("fraction=.05", 0.05),
+        ("integer=+7", 7),
+        ("widths=+8, 4", (8, 4)),
+        ("numbers=.5,+1,2", (0.5, 1, 2)),
+        ("text=.5", ".5"),
+        ("label=007", "007"),
+        ("anything=nan", "nan"),
+        ("anything=.", "."),
         ("integer=-7", -7),
         ("flag=true", True),
         ("flag=False", False),
@@ -148,6 +177,12 @@ def test_settings_are_parsed_by_their_annotation(setting: str, value: Any) -> No
         ("count=none", "count must be an integer at least 1; got 'none'"),
         ("integer=true", "integer must be an integer; got 'true'"),
         ("number=1,2", "number must be a number; got '1,2'"),
+        ("number=+-5", "number must be a number; got '+-5'"),
+        ("number=.", "number must be a number; got '.'"),
+        ("number=1_000", "number must be a number; got '1_000'"),
+        ("count=.5", "count must be an integer at least 1; got '.5'"),
+        ("count=007", "count must be an integer at least 1; got '007'"),
+        ("fraction=+1.", "fraction must be a number between 0 and 1, both excluded; got '+1.'"),
         ("flag=1", "flag must be a bool; got '1'"),
         ("choice=BPD", "choice must be 'bpd', 'kl' or 'both'; got 'BPD'"),
         ("widths=8,x", "widths must be a tuple, each item an integer at least 1; got '8,x'"),
@@ -160,6 +195,18 @@ def test_settings_are_parsed_by_their_annotation(setting: str, value: Any) -> No
 def test_settings_that_do_not_fit_are_named(setting: str, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         parse(Everything, setting)
+
+
+def test_signatures_show_limits_without_addresses() -> None:
+    shown = str(inspect.signature(Everything))
+    assert "fraction: Annotated[float, Limit('between 0 and 1, both excluded')] = 0.5" in shown.replace("typing.", "")
+    assert " at 0x" not in shown
+
+
+def test_an_argument_of_a_function_is_checked_by_its_annotation() -> None:
+    require("unit", "bits", Literal["nats", "bits"])
+    with pytest.raises(ValueError, match=r"^unit must be 'nats' or 'bits'; got 'bytes'$"):
+        require("unit", "bytes", Literal["nats", "bits"])
 
 
 def test_descriptions_of_other_types_do_not_fail() -> None:

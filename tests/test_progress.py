@@ -1,4 +1,4 @@
-"""Bars are drawn on a terminal only, on standard error only."""
+"""Progress bars appear on a terminal only, and on standard error only."""
 
 import os
 import subprocess
@@ -59,7 +59,7 @@ def on_a_terminal(script: str, stdout: Path) -> str:
 def _read(reader: int) -> bytes:
     try:
         return os.read(reader, 4096)
-    except OSError:  # Linux says so that the other end is closed.
+    except OSError:  # Linux reports the closed other end as an error.
         return b""
 
 

@@ -1,4 +1,4 @@
-"""The loop against naive loops, and runs that are stopped against runs that are not."""
+"""The training loop against naive loops, and resumed runs against uninterrupted ones."""
 
 import json
 import math
@@ -107,8 +107,8 @@ def test_gradients_longer_than_clip_are_shortened_to_it(clip: float | None, move
     torch.testing.assert_close(first[0] / second[0], torch.tensor(0.75))
 
 
-def test_two_players_in_a_batch_move_in_turn_and_each_its_own_weights() -> None:
-    def play(together: bool) -> tuple[Tensor, History]:
+def test_two_networks_alternate_on_each_batch_and_each_updates_its_own_weights() -> None:
+    def trained(together: bool) -> tuple[Tensor, History]:
         with local_seed(0):
             critic, encoder = nn.Linear(2, 1), nn.Linear(2, 2)
             first = descend(SGD(critic.parameters(), lr=0.1), lambda b: {"critic": -critic(encoder(b[0])).mean()})
@@ -117,22 +117,22 @@ def test_two_players_in_a_batch_move_in_turn_and_each_its_own_weights() -> None:
             if together:
                 history = train(lambda b: first(b) | second(b), Batches((ROWS,), 4), epochs=2, state=state)
             else:
-                history = naive_game(first, second, epochs=2)
+                history = naively(first, second, epochs=2)
         return torch.cat([flat(critic), flat(encoder)]), history
 
-    (weights, history), (expected_weights, expected_history) = play(together=True), play(together=False)
+    (weights, history), (expected_weights, expected_history) = trained(together=True), trained(together=False)
     assert torch.equal(weights, expected_weights)
     assert history.keys() == expected_history.keys()
     for name, values in expected_history.items():
         np.testing.assert_allclose(history[name], values, rtol=1e-5)
 
 
-def naive_game(first: Step, second: Step, epochs: int) -> History:
+def naively(first: Step, second: Step, epochs: int) -> History:
     history: History = {"critic": [], "encoder": []}
     for _ in range(epochs):
-        rounds = [(first(batch)["critic"].item(), second(batch)["encoder"].item()) for batch in Batches((ROWS,), 4)]
-        history["critic"].append(sum(critic for critic, _ in rounds) / len(rounds))
-        history["encoder"].append(sum(encoder for _, encoder in rounds) / len(rounds))
+        losses = [(first(batch)["critic"].item(), second(batch)["encoder"].item()) for batch in Batches((ROWS,), 4)]
+        history["critic"].append(sum(critic for critic, _ in losses) / len(losses))
+        history["encoder"].append(sum(encoder for _, encoder in losses) / len(losses))
     return history
 
 
@@ -151,7 +151,7 @@ def test_history_is_the_mean_of_each_term_epoch_by_epoch() -> None:
 
 
 class Scripted:
-    """A run whose validation follows a script, and which remembers the weights at each."""
+    """A run with scripted validation values, which records the weights at each validation."""
 
     def __init__(self, script: list[float]) -> None:
         self.network = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.Linear(2, 1))
@@ -220,7 +220,7 @@ def test_a_term_that_is_not_finite_is_named_with_its_epoch(bad: float) -> None:
 
 
 def stopping(step: Step, at: int) -> Step:
-    """The step, killed by an interrupt at its call number ``at``."""
+    """The step, interrupted at its call number ``at``."""
     calls: Iterator[int] = iter(range(1, 10_000))
 
     def interrupted(batch: Batch) -> dict[str, Tensor]:
@@ -232,7 +232,7 @@ def stopping(step: Step, at: int) -> Step:
 
 
 def noisy_run(path: Path | None, stop_at: int = 0, epochs: int = 6, run: str = "the run") -> tuple[Tensor, History]:
-    """Dropout, momentum, random batches and a best epoch: all that a checkpoint must bring back. 4 steps an epoch."""
+    """Trains with dropout, momentum, random batches and a best epoch: all that a checkpoint holds. Four steps each."""
     with local_seed(0):
         network = nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 1))
         optimizer = Adam(network.parameters(), lr=0.3)
@@ -249,7 +249,7 @@ def noisy_run(path: Path | None, stop_at: int = 0, epochs: int = 6, run: str = "
 
 
 @pytest.mark.parametrize("stop_at", [1, 4, 5, 11, 23, 24])
-def test_a_run_that_is_stopped_and_gone_on_with_is_the_run_that_was_not(tmp_path: Path, stop_at: int) -> None:
+def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path, stop_at: int) -> None:
     path = tmp_path / "run.safetensors"
     with pytest.raises(KeyboardInterrupt):
         noisy_run(path, stop_at)
@@ -261,7 +261,7 @@ def test_a_run_that_is_stopped_and_gone_on_with_is_the_run_that_was_not(tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_going_on_does_not_do_the_finished_epochs_again(tmp_path: Path) -> None:
+def test_resuming_does_not_repeat_finished_epochs(tmp_path: Path) -> None:
     path = tmp_path / "run.safetensors"
     with pytest.raises(KeyboardInterrupt):
         noisy_run(path, stop_at=21)
@@ -270,7 +270,7 @@ def test_going_on_does_not_do_the_finished_epochs_again(tmp_path: Path) -> None:
     noisy_run(path, stop_at=5)
 
 
-def test_the_best_epoch_before_the_kill_is_remembered(tmp_path: Path) -> None:
+def test_a_best_epoch_before_the_interruption_is_restored(tmp_path: Path) -> None:
     best = noisy_run(None)[1]["validation"]
     stop_at = 4 * (int(np.argmin(best)) + 1) + 2
     assert np.argmin(best) + 1 < len(best), "the best epoch must not be the last one for this test to mean anything"
@@ -290,7 +290,7 @@ def test_a_checkpoint_of_another_run_or_another_file_is_refused_and_kept(tmp_pat
     model = tmp_path / "model.safetensors"
     detector(None).fit(SAMPLE).save(model)
     saved = model.read_bytes()
-    with pytest.raises(ValueError, match=r"model\.safetensors is a file, but not a checkpoint of training"):
+    with pytest.raises(ValueError, match=r"model\.safetensors exists and is not a checkpoint of a training run"):
         noisy_run(model)
     assert model.read_bytes() == saved
     path.write_bytes(left[:-1])
@@ -299,13 +299,14 @@ def test_a_checkpoint_of_another_run_or_another_file_is_refused_and_kept(tmp_pat
 
 
 SAMPLE = np.random.default_rng(0).normal(size=(200, 3))
-DETECTOR: dict[str, Any] = {"epochs": 4, "batch_size": 20, "hidden": (6,), "latent": 2, "patience": 3}
+DETECTOR: dict[str, Any] = {"epochs": 4, "batch_size": 20, "hidden": (6,), "latent_dim": 2, "patience": 3}
 DETECTOR["random_state"] = 0
 KILLED_WHILE_TRAINING = """
 import json, os, signal, sys
 import numpy as np
 import torch
-from offmap.density import VAEDetector, players
+from offmap.density import VAEDetector
+from offmap.density.vae import steps
 from offmap.train import descend
 
 torch.set_num_threads(1)
@@ -319,7 +320,7 @@ def descend_until_killed(*arguments):
         return step(batch)
     return killing
 
-players.descend = descend_until_killed
+steps.descend = descend_until_killed
 settings = json.loads(sys.argv[2])
 settings["hidden"] = tuple(settings["hidden"])
 rows = np.random.default_rng(0).normal(size=(200, 3))
@@ -340,7 +341,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
-def test_a_detector_goes_on_after_a_kill_as_if_nothing_had_happened(killed: bytes, tmp_path: Path) -> None:
+def test_a_detector_resumes_exactly_after_its_process_was_killed(killed: bytes, tmp_path: Path) -> None:
     path = tmp_path / "run.safetensors"
     path.write_bytes(killed)
     resumed, whole = detector(path).fit(SAMPLE), detector(None).fit(SAMPLE)
@@ -350,12 +351,12 @@ def test_a_detector_goes_on_after_a_kill_as_if_nothing_had_happened(killed: byte
     assert not path.exists()
 
 
-def test_convolutions_go_on_exactly_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their weights lie in memory otherwise than in the file."""
+def test_convolutions_resume_exactly_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The layout of their weights in memory differs from that in the file."""
     images, path = np.random.default_rng(0).random((60, 16, 16)), tmp_path / "run.safetensors"
-    changes: dict[str, Any] = {"noise": "bernoulli", "alpha": 0.2}
+    changes: dict[str, Any] = {"likelihood": "bernoulli", "alpha": 0.2}
     with monkeypatch.context() as patch:
-        patch.setattr("offmap.density.players.descend", lambda *arguments: stopping(descend(*arguments), 8))
+        patch.setattr("offmap.density.vae.steps.descend", lambda *arguments: stopping(descend(*arguments), 8))
         with pytest.raises(KeyboardInterrupt):
             detector(path, **changes).fit(images)
     resumed, whole = detector(path, **changes).fit(images), detector(None, **changes).fit(images)
@@ -363,7 +364,7 @@ def test_convolutions_go_on_exactly_too(tmp_path: Path, monkeypatch: pytest.Monk
     assert torch.equal(flat(resumed.network_), flat(whole.network_))
 
 
-def test_a_detector_may_go_on_for_longer(killed: bytes, tmp_path: Path) -> None:
+def test_a_detector_may_resume_with_more_epochs(killed: bytes, tmp_path: Path) -> None:
     path = tmp_path / "run.safetensors"
     path.write_bytes(killed)
     assert detector(path, epochs=7).fit(SAMPLE).history_ == detector(None, epochs=7).fit(SAMPLE).history_
@@ -372,7 +373,7 @@ def test_a_detector_may_go_on_for_longer(killed: bytes, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "changes"),
     [
-        (SAMPLE, {"latent": 3}),
+        (SAMPLE, {"latent_dim": 3}),
         (SAMPLE, {"lr": 2e-3}),
         (SAMPLE, {"random_state": 1}),
         (SAMPLE, {"patience": None}),
@@ -391,6 +392,12 @@ def test_a_detector_refuses_the_checkpoint_of_other_parameters_or_data(
     with pytest.raises(ValueError, match="belongs to other data or parameters"):
         detector(path, **changes).fit(rows)
     assert path.read_bytes() == killed
+
+
+def test_a_checkpoint_tells_apart_rows_of_other_shapes_with_the_same_bytes(tmp_path: Path) -> None:
+    estimator, rows = detector(tmp_path / "run.safetensors"), torch.arange(24.0)
+    runs = [Checkpoint.of(estimator, rows.reshape(4, *shape)) for shape in ((2, 3), (3, 2), (6,))]
+    assert len({checkpoint.run for checkpoint in runs if checkpoint is not None}) == 3
 
 
 def test_a_checkpoint_needs_an_integer_seed_and_a_folder(tmp_path: Path) -> None:

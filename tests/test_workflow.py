@@ -21,6 +21,7 @@ from offmap.workflow import (
     evaluate_model,
     fit_model,
     name_of,
+    promise_of,
     require_writable,
     score_rows,
     summary_of,
@@ -67,9 +68,9 @@ def test_a_classifier_answers_as_predict_does(kind: str) -> None:
     assert isinstance(model, OpenSetClassifier)
     data = blobs(500, shift=1.5)
     frame = score_rows(model, data)
-    assert frame["prediction"].tolist() == model.predict(data.X).tolist()
-    assert frame["closest_class"].tolist() == model.predict_closed(data.X).tolist()
-    assert set(frame["prediction"]) > {model.unknown_label_}
+    assert frame["label"].tolist() == model.predict(data.X).tolist()
+    assert frame["closest"].tolist() == model.predict_closed(data.X).tolist()
+    assert set(frame["label"]) > {model.unknown_label_}
 
 
 def test_every_row_is_scored_once(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,21 +84,26 @@ def test_every_row_is_scored_once(model: Any, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(type(model), "_checked", counting)
     score_rows(model, blobs(200))
     assert seen == [200]
+    evaluate_model(model, blobs(120), blobs(80, shift=1.5))
+    assert seen == [200, 120, 80]
 
 
 def test_without_held_out_rows_there_are_no_p_values_and_no_promise() -> None:
     model = fit_model(configure("msp", ["epochs=2", "rule=own", "calibration=0"]), blobs(300))
-    assert list(score_rows(model, blobs(9))) == ["row", "novelty", "novel", "prediction", "closest_class"]
+    assert list(score_rows(model, blobs(9))) == ["row", "novelty", "novel", "label", "closest"]
     summary = summary_of(model)
-    assert (summary["promised false-alarm rate"], summary["calibration rows"], summary["threshold"]) == (None, 0, 0.5)
+    assert (summary["promised_rate"], summary["calibration_rows"], summary["threshold"]) == (None, 0, 0.5)
+    assert summary["false_alarm_rate"] is summary["false_alarm_interval"] is None
+    assert promise_of(model).startswith("no false-alarm rate is promised or known")
 
 
 def test_a_summary_says_what_is_promised(model: Any) -> None:
     summary = summary_of(model)
-    assert summary["promised false-alarm rate"] == (
-        0.05 if getattr(model, "rule", "calibrated") == "calibrated" else None
-    )
-    assert summary["calibration rows"] == 30
+    low, high = summary["false_alarm_interval"]
+    assert summary["promised_rate"] == 0.05
+    assert low < summary["false_alarm_rate"] < high
+    assert summary["calibration_rows"] == 30
+    assert promise_of(model).startswith("false-alarm rate of at most 5.0% promised; this model: 3.2% [")
     assert summary.get("classes") == (3 if isinstance(model, OpenSetClassifier) else None)
 
 
@@ -109,16 +115,16 @@ def test_an_evaluation_names_known_rows_by_class_and_novel_rows_as_unknown() -> 
     truth = [*np.asarray(normal.y).tolist(), *[-1] * 100]
     answers = [*model.predict(normal.X).tolist(), *model.predict(novel.X).tolist()]
     expected = open_set_summary(truth, answers, model.classes_, -1)
-    assert found["open-set accuracy"] == expected["accuracy"]
-    assert found["open-set F1"] == expected["f1"]
-    assert found["known accuracy"] == np.mean(model.predict_closed(normal.X) == normal.y)
+    assert found["open_accuracy"] == expected["accuracy"]
+    assert found["open_f1"] == expected["f1"]
+    assert found["known_accuracy"] == np.mean(model.predict_closed(normal.X) == normal.y)
 
 
 def test_rows_without_labels_are_told_apart_only(model: Any) -> None:
     normal, novel = Data(blobs(50).X), Data(blobs(60).X + 30)
     found = evaluate_model(model, normal, novel).metrics
-    assert found["AUROC"] == auroc(model.novelty(normal.X), model.novelty(novel.X))
-    assert not {"known accuracy", "open-set accuracy"} & set(found)
+    assert found["auroc"] == auroc(model.novelty(normal.X), model.novelty(novel.X))
+    assert not {"known_accuracy", "open_accuracy"} & set(found)
 
 
 class Lengths(TransformerMixin, BaseEstimator):
@@ -147,7 +153,7 @@ def test_texts_go_through_an_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     model = fit_model(configure("msp"), words(300, seed=0))
     assert isinstance(model.encoder, Lengths)
     found = evaluate_model(model, words(100, seed=1), Data(as_texts(["word " * 50]), name="novel")).metrics
-    assert found["known accuracy"] > 0.95
+    assert found["known_accuracy"] > 0.95
     with pytest.raises(ValueError, match="blobs holds features, but the model was fitted on texts"):
         score_rows(model, blobs(9))
 
@@ -160,7 +166,7 @@ def test_a_model_of_numbers_refuses_texts(model: Any) -> None:
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_a_table_is_written_whole(tmp_path: Path, suffix: str) -> None:
-    frame = pd.DataFrame({"novelty": [0.1 + 0.2, np.inf], "prediction": ["a", "unknown"]})
+    frame = pd.DataFrame({"novelty": [0.1 + 0.2, np.inf], "label": ["a", "unknown"]})
     write_frame(frame, tmp_path / f"scores{suffix}")
     (path,) = tmp_path.iterdir()
     read = pd.read_csv(path) if suffix == ".csv" else pd.read_parquet(path)
@@ -179,37 +185,67 @@ def test_a_folder_that_is_closed_is_noticed(tmp_path: Path, monkeypatch: pytest.
         require_writable(tmp_path / "model")
 
 
-def exposures(n: int, shift: float = 0.0) -> Data:
+def readings(n: int, shift: float = 0.0) -> Data:
     rng = np.random.default_rng(n)
-    tasks = rng.integers(8, size=n)
-    around = 4 * np.stack([np.cos(tasks), np.sin(tasks)], axis=1)
-    return Data(around + rng.normal(size=(n, 2)) + shift, tasks, name="exposures")
+    devices = rng.integers(8, size=n)
+    around = 4 * np.stack([np.cos(devices), np.sin(devices)], axis=1)
+    return Data(around + rng.normal(size=(n, 2)) + shift, devices, name="readings")
 
 
 @pytest.fixture(scope="module")
-def of_tasks() -> Any:
-    return fit_model(configure("ratio", ["epochs=5", "calibration=0.3"]), exposures(600))
+def of_entities() -> Any:
+    return fit_model(configure("ratio", ["epochs=5", "calibration=0.3"]), readings(600))
 
 
-def test_scores_of_a_model_of_tasks_agree_with_it(of_tasks: Any) -> None:
-    data = exposures(200, shift=0.5)
-    frame = score_rows(of_tasks, data)
-    assert list(frame) == ["row", "task", "novelty", "p_value", "novel"]
-    assert frame["novelty"].to_numpy().tobytes() == of_tasks.novelty(data.X, data.y).tobytes()
-    assert frame["p_value"].to_numpy().tobytes() == of_tasks.p_value(data.X, data.y).tobytes()
-    assert frame["novel"].tolist() == (of_tasks.predict(data.X, data.y) == -1).tolist()
-    assert summary_of(of_tasks)["tasks"] == 8
+def test_scores_of_an_entity_model_agree_with_it(of_entities: Any) -> None:
+    data = readings(200, shift=0.5)
+    frame = score_rows(of_entities, data)
+    assert list(frame) == ["row", "entity", "novelty", "p_value", "novel"]
+    assert frame["novelty"].to_numpy().tobytes() == of_entities.novelty(data.X, data.y).tobytes()
+    assert frame["p_value"].to_numpy().tobytes() == of_entities.p_value(data.X, data.y).tobytes()
+    assert frame["novel"].tolist() == (of_entities.predict(data.X, data.y) == -1).tolist()
+    assert summary_of(of_entities)["entities"] == 8
 
 
-def test_an_evaluation_asks_about_each_row_and_its_task(of_tasks: Any) -> None:
-    normal, novel = exposures(300), exposures(200, shift=20.0)
-    found = evaluate_model(of_tasks, normal, novel)
-    levels = [of_tasks.p_value(data.X, data.y) for data in (normal, novel)]
-    assert found.metrics["AUROC"] == pytest.approx(auroc(-levels[0], -levels[1]), abs=0.02)
+def test_an_evaluation_asks_about_each_row_and_its_entity(of_entities: Any) -> None:
+    normal, novel = readings(300), readings(200, shift=20.0)
+    found = evaluate_model(of_entities, normal, novel)
+    levels = [of_entities.p_value(data.X, data.y) for data in (normal, novel)]
+    assert found.metrics["auroc"] == pytest.approx(auroc(-levels[0], -levels[1]), abs=0.02)
     assert found.name == "ratio"
 
 
-def test_a_model_of_tasks_needs_tasks() -> None:
+def test_an_entity_model_needs_entities() -> None:
     data = Data(np.zeros((4, 2)), name="rows")
-    with pytest.raises(ValueError, match="RatioDetector asks what is unusual for a task, but rows names none"):
+    with pytest.raises(ValueError, match="RatioDetector asks what is unusual for an entity, but rows names none"):
         fit_model(configure("ratio"), data)
+
+
+def test_an_own_rule_says_what_was_measured() -> None:
+    model = fit_model(configure("msp", ["epochs=2", "rule=own"]), blobs(300))
+    assert summary_of(model)["promised_rate"] is None
+    assert promise_of(model).startswith("no false-alarm rate is promised by the method's own rule; measured ")
+    assert summary_of(model)["false_alarm_rate"] == np.mean(model.calibration_novelty_ > 0.5)
+
+
+def test_an_entity_model_scores_every_row_once(of_entities: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    checked = type(of_entities)._checked
+
+    def counting(self: Any, X: Any) -> Any:
+        seen.append(len(X))
+        return checked(self, X)
+
+    monkeypatch.setattr(type(of_entities), "_checked", counting)
+    score_rows(of_entities, readings(200))
+    evaluate_model(of_entities, readings(120), readings(80, shift=9.0))
+    assert seen == [200, 120, 80]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+def test_unsigned_labels_are_scored_and_evaluated(dtype: Any) -> None:
+    data, novel = blobs(300), blobs(100, shift=1.5)
+    unsigned = Data(data.X, np.asarray(data.y).astype(dtype), name="unsigned")
+    model = fit_model(configure("msp", ["epochs=10"]), unsigned)
+    assert set(score_rows(model, novel)["label"]) <= {-1, 5, 6, 7}
+    assert evaluate_model(model, unsigned, novel).metrics["known_accuracy"] > 0.9

@@ -1,8 +1,12 @@
+"""Shared by all tests of the benchmarks."""
+
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from hypothesis import settings
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import roc_auc_score
 
@@ -10,9 +14,21 @@ from offmap_bench import Table
 
 MakeTable = Callable[..., Table]
 
+# As in the tests of the library: the same examples in every run, and one thread per test process.
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.load_profile("fixed")
+torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _plain_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes tables of the command line independent of the terminal."""
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("NO_COLOR", "1")
+
 
 class Forests:
-    """Measures isolation forests on a shifted cloud, counts its calls, and can be told to stop at one of them."""
+    """Measures isolation forests on shifted points, records its calls, and raises an error at a chosen one."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, int, int]] = []

@@ -32,7 +32,7 @@ def test_what_modules_list_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_names_are_unique(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     modules = {"a.py": MODULE.format(name="one"), "b.py": MODULE.format(name="one")}
     write_package(tmp_path, "papers_twice", modules, monkeypatch)
-    with pytest.raises(ValueError, match=r"two are named 'one': in papers_twice\.a and papers_twice\.b"):
+    with pytest.raises(ValueError, match=r"the name 'one' is used twice: in papers_twice\.a and papers_twice\.b"):
         discover("papers_twice")
 
 

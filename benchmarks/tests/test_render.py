@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 from sklearn.ensemble import IsolationForest
@@ -64,7 +65,7 @@ Clouds of 64 points.
 
 Data: mnist.
 
-Profile `cpu`: 3 of 4 cells, seeds a cell: 1–3, 0 s in total.
+Profile `cpu`: 3 of 4 cells, seeds per cell: 1–3, 0 s in total.
 
 `auroc`
 
@@ -154,12 +155,49 @@ def test_a_wide_table_stands_upright(make_table: Callable[..., Table], tmp_path:
     assert text[-1] == "| shift 8 | 8.00 | 8.00 |"
 
 
-def test_an_undefined_metric_and_old_parameters_are_marked(make_table: Callable[..., Table], tmp_path: Path) -> None:
-    nan = make_table(measure=lambda m, c, s: {"auroc": float("nan") if s == 1 else 0.5})
-    run(nan, results=tmp_path, rows=["small"], columns=["shift 1"])
-    assert lines(page([nan], tmp_path, tmp_path))[2] == "| small | nan ± nan |  |"
+@pytest.mark.parametrize(
+    ("values", "entry"),
+    [
+        ((np.nan, np.nan, np.nan), "–"),
+        ((0.5, np.nan, 0.6), "0.55 ± 0.07 [2 of 3 seeds]"),
+        ((0.5, np.inf, np.nan), "0.50 [1 of 3 seeds]"),
+        ((0.5, 0.6, 0.7), "0.60 ± 0.10"),
+    ],
+)
+def test_undefined_seeds_are_counted_and_old_parameters_are_marked(
+    make_table: Callable[..., Table], tmp_path: Path, values: tuple[float, ...], entry: str
+) -> None:
+    table = make_table(measure=lambda m, c, s: {"auroc": values[s]})
+    run(table, results=tmp_path, rows=["small"], columns=["shift 1"])
+    assert lines(page([table], tmp_path, tmp_path))[2] == f"| small | {entry} |  |"
     changed = make_table(rows={"small": IsolationForest(n_estimators=3), "large": IsolationForest()})
-    assert lines(page([changed], tmp_path, tmp_path))[2] == "| small | nan ± nan† |  |"
+    assert lines(page([changed], tmp_path, tmp_path))[2] == f"| small | {entry}† |  |"
+
+
+def test_a_cell_that_is_undefined_for_a_seed_is_not_the_best(make_table: Callable[..., Table], tmp_path: Path) -> None:
+    def measure(method: Any, column: str, seed: int) -> dict[str, float]:
+        return {"auroc": (0.9, 0.9, np.nan)[seed] if method.n_estimators == 8 else 0.5 + method.n_estimators / 100}
+
+    rows = {str(trees): IsolationForest(n_estimators=trees) for trees in (2, 4, 8)}
+    table = make_table(measure=measure, rows=rows, columns=("shift 1", "shift 3"), higher_is_better={"auroc": True})
+    run(table, results=tmp_path)
+    entries = [line.split(" | ")[1] for line in lines(page([table], tmp_path, tmp_path))[2:]]
+    assert entries == ["0.52 ± 0.00", "**0.54 ± 0.00**", "0.90 ± 0.00 [2 of 3 seeds]"]
+
+
+@pytest.mark.parametrize("undefined", [(0, 1, 2), (1,)])
+def test_the_mean_is_blank_where_a_column_is_undefined(
+    make_table: Callable[..., Table], tmp_path: Path, undefined: tuple[int, ...]
+) -> None:
+    def measure(method: Any, column: str, seed: int) -> dict[str, float]:
+        lacking = method.n_estimators == 2 and column == "shift 3" and seed in undefined
+        return {"auroc": np.nan if lacking else 0.5}
+
+    table = make_table(columns=tuple(OFFSETS), measure=measure, average=True)
+    run(table, results=tmp_path)
+    _, _, small, large = lines(page([table], tmp_path, tmp_path))
+    assert small.endswith("| 0.50 ± 0.00 |  |")
+    assert large.endswith("| 0.50 ± 0.00 | 0.50 ± 0.00 |")
 
 
 def test_a_metric_that_was_not_yet_measured_is_blank(make_table: Callable[..., Table], tmp_path: Path) -> None:

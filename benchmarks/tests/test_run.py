@@ -1,20 +1,22 @@
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.ensemble import IsolationForest
+from sklearn.ensemble import BaggingClassifier, IsolationForest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import offmap_bench.run as module
-from offmap_bench import Table
-from offmap_bench.run import Cell, FailedRuns, plain, run
+from offmap_bench import Table, provenance
+from offmap_bench.plain import plain, public_name
+from offmap_bench.run import Cell, FailedRuns, run
 
 
 def constant(method: Any, column: str, seed: int) -> dict[str, float]:
@@ -142,7 +144,7 @@ def test_what_is_not_a_cell_is_named(make_table: Callable[..., Table], tmp_path:
     place = Cell("forests", "small", "shift 1", "cpu", None).path(tmp_path)
     place.parent.mkdir(parents=True)
     place.write_text("{", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"small--shift-1\.json must hold a benchmark cell"):
+    with pytest.raises(ValueError, match=r"small--shift-1\.json is not a stored benchmark cell"):
         run(make_table(), results=tmp_path)
 
 
@@ -172,6 +174,26 @@ def test_descriptions_tell_nested_parameters_apart_and_are_json() -> None:
         plain(partial(constant, 1))
 
 
+def test_parameters_of_a_nested_estimator_are_stored_once() -> None:
+    stored = plain(BaggingClassifier(estimator=IsolationForest(n_estimators=2)))
+    assert stored["estimator"]["n_estimators"] == 2
+    assert not any("__" in name for name in stored)
+
+
+def test_a_class_is_named_by_the_outermost_package_that_exports_that_very_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    inner, other = type("Forest", (), {"__module__": "papers.trees.forest"}), type("Forest", (), {})
+    for name in ("papers", "papers.trees", "papers.trees.forest"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    assert public_name(inner) == "papers.trees.forest.Forest"
+    vars(sys.modules["papers.trees"])["Forest"] = inner
+    vars(sys.modules["papers"])["Forest"] = other
+    assert public_name(inner) == "papers.trees.Forest"
+    vars(sys.modules["papers"])["Forest"] = inner
+    assert public_name(inner) == "papers.Forest"
+
+
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_the_commit_is_that_of_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def git(*arguments: str) -> str:
@@ -179,18 +201,21 @@ def test_the_commit_is_that_of_the_code(tmp_path: Path, monkeypatch: pytest.Monk
         done = subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
-    source = tmp_path / "run.py"
+    source = tmp_path / "src" / "provenance.py"
+    source.parent.mkdir()
     source.write_text("", encoding="utf-8")
-    monkeypatch.setattr(module, "PACKAGE", tmp_path)
-    monkeypatch.setattr(module, "__file__", str(source))
-    assert module.commit() is None
+    monkeypatch.setattr(provenance, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(provenance, "__file__", str(source))
+    assert provenance.commit() is None
     git("init", "--quiet")
     (tmp_path / "other.txt").write_text("", encoding="utf-8")
     git("add", "other.txt")
     git("commit", "--quiet", "--message", "other")
-    assert module.commit() is None
-    git("add", "run.py")
+    assert provenance.commit() is None
+    git("add", "src")
     git("commit", "--quiet", "--message", "code")
-    assert module.commit() == git("rev-parse", "HEAD")
+    assert provenance.commit() == git("rev-parse", "HEAD")
+    (tmp_path / "other.txt").write_text("not code", encoding="utf-8")
+    assert provenance.commit() == git("rev-parse", "HEAD")
     source.write_text("changed = True", encoding="utf-8")
-    assert module.commit() == git("rev-parse", "HEAD") + "+"
+    assert provenance.commit() == git("rev-parse", "HEAD") + "+"

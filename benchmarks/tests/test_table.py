@@ -40,11 +40,11 @@ def test_a_method_is_a_copy(make_table: Callable[..., Table]) -> None:
     ("changes", "message"),
     [
         ({"name": "My table"}, "name must be"),
-        ({"rows": {"A+": 1, "A": 2}}, r"rows must be .* got \['A\+', 'A'\]"),
-        ({"columns": ("x y", "x-y")}, "columns must be"),
-        ({"columns": ("→",)}, "columns must be"),
-        ({"columns": ()}, "columns must be at least one"),
-        ({"metrics": ("auroc", "auroc")}, "metrics must be"),
+        ({"rows": {"A+": 1, "A": 2}}, r"rows must hold .* got \['A\+', 'A'\]"),
+        ({"columns": ("x y", "x-y")}, "columns must hold"),
+        ({"columns": ("→",)}, "columns must hold"),
+        ({"columns": ()}, "columns must hold one or more"),
+        ({"metrics": ("auroc", "auroc")}, "metrics must hold"),
         (
             {"printed": {("tiny", "shift 1", "auroc"): 1.0}},
             "rows of printed must be among 'small', 'large'; got 'tiny'",
@@ -54,7 +54,7 @@ def test_a_method_is_a_copy(make_table: Callable[..., Table]) -> None:
         ({"higher_is_better": {"aupr": True}}, "metrics of higher_is_better"),
         ({"formats": {"aupr": ".3f"}}, "metrics of formats"),
         ({"profiles": {"paper": {}}}, "seeds and profiles"),
-        ({"seeds": {"cpu": []}}, "seeds must be at least one"),
+        ({"seeds": {"cpu": []}}, "seeds must hold one or more"),
         ({"profiles": {"cpu": {"n_estimator": 5}}}, "got 'n_estimator'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Writing files so that a failure never leaves a half-written one."""
 
 import os
 import stat
@@ -10,10 +10,16 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yields a temporary file that takes the place of ``path`` when the block ends well.
+    """Yields a temporary file that replaces ``path`` when the block ends without an error.
 
-    A block that fails, or a process that dies inside it, leaves the old ``path`` as it was. As with ``open``, a link
-    stays a link, and a file that is there keeps its permissions.
+    If the block fails or the process is killed, the old ``path`` stays as it was. As with ``open``, a symbolic link
+    stays a link and an existing file keeps its permissions.
+
+    Args:
+        path: The file to write.
+
+    Raises:
+        OSError: ``path`` cannot be replaced: its folder does not exist, or it is not a regular file.
 
     Example:
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -30,7 +36,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         yield fresh
         _flush(fresh)
-        fresh.chmod(_usual_mode(target))
+        fresh.chmod(_permissions(target))
         fresh.replace(target)
     finally:
         fresh.unlink(missing_ok=True)
@@ -46,13 +52,13 @@ def _require_replaceable(path: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Waits until the bytes are on disk, so that a power cut cannot leave the new name on an empty file."""
+    """Waits until the bytes are on disk, so that a power failure cannot leave an empty file under the new name."""
     with path.open("rb+") as stream:
         os.fsync(stream.fileno())
 
 
-def _usual_mode(target: Path) -> int:
-    """The permissions that ``open`` would leave: ``mkstemp`` makes files that only their owner can read."""
+def _permissions(target: Path) -> int:
+    """Returns the permissions that ``open`` would give: ``mkstemp`` makes files that only their owner can read."""
     if target.exists():
         return stat.S_IMODE(target.stat().st_mode)
     mask = os.umask(0)

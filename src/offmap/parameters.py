@@ -1,11 +1,12 @@
-"""What a parameter may be, read from the annotation of its dataclass field.
+"""Checking and parsing parameters by the type annotations of their dataclass fields.
 
-The annotation is the only place that says it: estimators are checked against it when they are fitted, and the command
-line parses ``name=value`` by it.
+An estimator's parameters are checked against the annotations when it is fitted, and the command line uses them to parse
+``name=value``. The values of an option are listed once, in its ``Literal``.
 """
 
 import json
 import math
+import re
 import types
 import typing
 from collections.abc import Callable
@@ -17,10 +18,18 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Limit:
-    """A condition on a number, in words and as a test."""
+    """A condition on a number: ``words`` for error messages and ``holds`` to test it.
+
+    Example:
+        >>> Positive
+        typing.Annotated[float, Limit('above 0')]
+    """
 
     words: str
     holds: Callable[[Any], bool]
+
+    def __repr__(self) -> str:
+        return f"Limit({self.words!r})"
 
 
 Fraction = Annotated[float, Limit("between 0 and 1, both excluded", lambda value: 0 < value < 1)]
@@ -33,15 +42,29 @@ Natural = Annotated[int, Limit("at least 0", lambda value: value >= 0)]
 
 
 def check(estimator: Any) -> None:
-    """Raises a ``ValueError`` that names the first parameter whose value does not fit its annotation."""
+    """Checks each parameter of an estimator against its annotation.
+
+    Raises:
+        ValueError: A value does not fit; the message names the parameter and what it must be.
+    """
     for name, hint in hints(type(estimator)).items():
-        value = getattr(estimator, name)
-        if not _fits(hint, value):
-            raise ValueError(f"{name} must be {describe(hint)}; got {value!r}")
+        require(name, getattr(estimator, name), hint)
+
+
+def require(name: str, value: Any, hint: Any) -> None:
+    """Raises a ``ValueError`` unless ``value``, the argument called ``name``, fits the annotation ``hint``.
+
+    Example:
+        >>> require("unit", "bytes", Literal["nats", "bits"])
+        Traceback (most recent call last):
+        ValueError: unit must be 'nats' or 'bits'; got 'bytes'
+    """
+    if not _fits(hint, value):
+        raise ValueError(f"{name} must be {describe(hint)}; got {value!r}")
 
 
 def parse(cls: type, setting: str) -> tuple[str, Any]:
-    """Turns ``name=value`` into the parameter's name and value, by its annotation.
+    """Parses ``name=value`` as a parameter of ``cls`` and returns its name and value.
 
     Example:
         >>> from offmap.density import VAEDetector
@@ -61,13 +84,13 @@ def parse(cls: type, setting: str) -> tuple[str, Any]:
 
 
 def hints(cls: type) -> dict[str, Any]:
-    """The annotation of each parameter of ``cls``."""
+    """Returns the annotation of each parameter of ``cls``, a dataclass."""
     known = typing.get_type_hints(cls, include_extras=True)
     return {field.name: known[field.name] for field in fields(cls)}
 
 
 def describe(hint: Any) -> str:
-    """The annotation in words.
+    """Describes the values that an annotation allows.
 
     Example:
         >>> describe(Count), describe(Literal["kl", "bpd"] | None)
@@ -78,7 +101,7 @@ def describe(hint: Any) -> str:
 
 
 def _alternatives(hint: Any) -> list[str]:
-    """What a value may be, one by one."""
+    """Describes each alternative of an annotation."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
         return [words for argument in arguments for words in _alternatives(argument)]
@@ -119,14 +142,31 @@ def _fits(hint: Any, value: Any) -> bool:
     return hint is Any or isinstance(value, origin or hint)
 
 
+_WORDS = {"none": None, "true": True, "false": False}
+# Numbers that Python reads and JSON does not, such as .5, +5 and 5.; codes with a leading zero stay text.
+_NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
+
+
 def _readings(text: str) -> list[Any]:
-    """What a word on the command line may mean, the most specific first."""
-    plain = {"none": None, "true": True, "false": False}
-    if text.lower() in plain:
-        return [plain[text.lower()], text]
+    """Returns the values that a text on the command line may stand for, the most specific first."""
+    if text.lower() in _WORDS:
+        return [_WORDS[text.lower()], text]
     try:
-        value = json.loads(f"[{text}]")
-    except json.JSONDecodeError:
+        items = _items(text)
+    except ValueError:
         return [text]
-    alone = value if len(value) == 1 else []
-    return [*alone, tuple(value), text]
+    alone = items if len(items) == 1 else []
+    return [*alone, tuple(items), text]
+
+
+def _items(text: str) -> list[Any]:
+    try:
+        return list(json.loads(f"[{text}]"))
+    except json.JSONDecodeError:
+        return [_number(item.strip()) for item in text.split(",")]
+
+
+def _number(text: str) -> int | float:
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"{text!r} is not a number")
+    return int(text) if text.lstrip("+-").isdecimal() else float(text)

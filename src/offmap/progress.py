@@ -1,4 +1,4 @@
-"""Progress bars: on a terminal only, on standard error, and never when quiet."""
+"""Progress bars on standard error, shown only on a terminal and not inside ``quiet``."""
 
 import sys
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _silent: ContextVar[bool] = ContextVar("silent", default=False)
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Hides every progress bar of the block."""
+    """Hides all progress bars inside the block."""
     token = _silent.set(True)
     try:
         yield
@@ -22,21 +22,25 @@ def quiet() -> Iterator[None]:
 
 
 class Bar:
-    """One running bar: ``advance`` it, with a note beside it if there is something to say."""
+    """A running progress bar, or a silent one that draws nothing."""
 
     def __init__(self, progress: Progress | None, task: int = 0) -> None:
         self._progress = progress
         self._task = task
 
     def advance(self, steps: int = 1, note: str = "") -> None:
-        """Moves the bar on by ``steps``."""
+        """Advances the bar by ``steps`` and shows ``note`` beside it."""
         if self._progress is not None:
             self._progress.update(TaskID(self._task), advance=steps, note=note)
 
 
 @contextmanager
 def bar(label: str, total: int) -> Iterator[Bar]:
-    """Shows a bar of ``total`` steps while the block runs; a silent one off the terminal or inside another bar.
+    """Shows a progress bar while the block runs. It is silent off the terminal and inside another bar.
+
+    Args:
+        label: Text before the bar.
+        total: Number of steps.
 
     Example:
         >>> with bar("epochs", total=3) as shown:
@@ -53,9 +57,9 @@ def bar(label: str, total: int) -> Iterator[Bar]:
         TextColumn("{task.fields[note]}", markup=False),
         console=Console(stderr=True),
         transient=True,
-        # rich sends what is printed meanwhile to the console of the bar, where data for a file or a pipe must not go.
+        # rich would redirect printed data to the console of the bar, even if standard output is a file or a pipe.
         redirect_stdout=sys.stdout.isatty(),
     )
-    # rich allows one live display at a time: what runs inside this bar reports through it alone.
+    # rich allows one live display at a time, so bars inside this one are silent.
     with quiet(), shown:
         yield Bar(shown, shown.add_task(label, total=total, note=""))

@@ -1,7 +1,7 @@
-"""Nested Python values with tensors inside, in one safetensors file.
+"""Storing nested Python values that contain tensors in one safetensors file.
 
-Tensors and numeric arrays become tensors of the file; everything around them becomes JSON in its metadata, with a
-tag where JSON has no word for the type. Reading builds plain values only: no code in a file is ever run.
+Tensors and numeric arrays are stored as tensors; everything else is stored as JSON in the metadata, with a tag for
+types that JSON lacks. Reading a file never runs code from it.
 """
 
 import json
@@ -22,11 +22,19 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 class TensorFileError(ValueError):
-    """A file that cannot be read as what it should be; the message says why."""
+    """A file is damaged or was not written by Offmap; the message says which."""
 
 
 def write(path: str | os.PathLike[str], value: Any) -> None:
-    """Writes ``value`` (dicts, lists, tuples, plain values, arrays, tensors) to ``path``, whole or not at all."""
+    """Writes ``value`` to ``path``; an error leaves the old file as it was.
+
+    Args:
+        path: The file.
+        value: Nested dicts, lists and tuples of numbers, strings, booleans, None, arrays and tensors.
+
+    Raises:
+        TypeError: A part of ``value`` has another type; the message names it.
+    """
     tensors: dict[str, Tensor] = {}
     metadata = {_KEY: json.dumps(_pack(value, "value", tensors))}
     with replacing(path) as fresh:
@@ -34,13 +42,18 @@ def write(path: str | os.PathLike[str], value: Any) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Any:
-    """Reads what ``write`` wrote, or raises a ``TensorFileError`` that says what is wrong with the file."""
+    """Reads a value that ``write`` wrote.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        TensorFileError: The file is damaged or was not written by Offmap.
+    """
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no file {os.fspath(path)}")
     try:
         with safe_open(path, framework="pt") as stream:
             metadata = stream.metadata() or {}
-            # Copies: what safetensors returns is a view of the file, and would change with it.
+            # Copies, because safetensors returns views of the file, which change when it is overwritten.
             tensors = {key: stream.get_tensor(key).clone() for key in stream.keys()}  # noqa: SIM118 - not a dict
     except (SafetensorError, OSError) as error:
         raise TensorFileError(f"{os.fspath(path)} is not a whole safetensors file: {error}") from None
@@ -50,12 +63,12 @@ def read(path: str | os.PathLike[str]) -> Any:
         return _unpack(json.loads(metadata[_KEY]), tensors)
     except TensorFileError as error:
         raise TensorFileError(f"{os.fspath(path)} {error}") from None
-    except Exception as error:  # damaged metadata may fail anywhere, and only in reading
+    except Exception as error:  # damaged metadata can raise any error
         raise TensorFileError(f"{os.fspath(path)} has damaged metadata: {error!r}") from None
 
 
 def _pack(value: Any, key: str, tensors: dict[str, Tensor]) -> Any:
-    """The JSON form of ``value``; tensors met on the way go into ``tensors`` under the path that led to them."""
+    """Returns the JSON form of ``value`` and adds its tensors to ``tensors``, named by their path in ``value``."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, _PLAIN):
@@ -83,9 +96,9 @@ def _pack_array(value: np.ndarray[Any, Any], key: str, tensors: dict[str, Tensor
 
 
 def _pack_tensor(tag: str, value: Tensor, key: str, tensors: dict[str, Tensor]) -> Any:
-    while key in tensors:  # the paths of {"a": {"b": …}} and {"a.b": …} are one
+    while key in tensors:  # {"a": {"b": …}} and {"a.b": …} give the same path
         key += "'"
-    # A copy of its own: safetensors refuses tensors that share memory.
+    # Copied, because safetensors refuses tensors that share memory.
     tensors[key] = value.clone(memory_format=torch.contiguous_format)
     return {tag: key, "shape": list(value.shape), "dtype": str(value.dtype)}
 
@@ -113,6 +126,6 @@ def _unpack_tensor(key: str, form: dict[str, Any], tensors: dict[str, Tensor]) -
     if list(found.shape) != form["shape"] or str(found.dtype) != form["dtype"]:
         raise TensorFileError(
             f"holds the tensor {key.removeprefix('value.')!r} as {found.dtype} of shape {list(found.shape)}, "
-            f"but it should be {form['dtype']} of shape {form['shape']}"
+            f"but {form['dtype']} of shape {form['shape']} was expected"
         )
     return found

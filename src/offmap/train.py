@@ -1,7 +1,8 @@
-"""The one training loop: a step maps a batch to named numbers, and ``train`` applies it.
+"""The training loop that all methods share.
 
-Steps compose. One player: ``train(descend(optimizer, objective), batches, ...)``. Two players in a batch:
-``lambda batch: critic(batch) | encoder(batch)``. Two stages: two calls of ``train``.
+A step takes a batch, updates the networks and returns the named terms of its loss. ``train`` applies a step to every
+batch of every epoch. One network: ``train(descend(optimizer, objective), batches, ...)``. Two networks that alternate
+on each batch: ``lambda batch: critic(batch) | encoder(batch)``. Two stages: two calls of ``train``.
 """
 
 import copy
@@ -24,11 +25,11 @@ History = dict[str, list[float]]
 
 
 class TrainingError(WorkFailed):
-    """Training that cannot go on; the message names the term and the epoch."""
+    """Training stopped because a loss was not finite; the message names the term and the epoch."""
 
 
 class Sampler(Protocol):
-    """What an epoch goes over: so many batches, drawn anew each time."""
+    """An iterable of batches with a length; each iteration is one epoch."""
 
     def __len__(self) -> int: ...
 
@@ -37,10 +38,14 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True)
 class Batches:
-    """Rows of tensors that are already in memory, in a new random order each time they are iterated.
+    """Batches of tensors in memory, in a new random order for each epoch.
 
-    The rows are spread evenly, so that no epoch ends with a batch of one row, which batch normalisation cannot take:
-    an odd one out joins a batch of ``size`` 2. A ``size`` of 1 is kept.
+    The rows are distributed evenly, so that no batch has a single row, for which batch normalisation is undefined: with
+    ``size=2`` and an odd number of rows, one batch has three. ``size=1`` is respected.
+
+    Args:
+        tensors: Tensors of equal length; a batch holds the same rows of each.
+        size: Largest number of rows per batch.
 
     Example:
         >>> [len(rows) for (rows,) in Batches((torch.arange(7),), size=3)]
@@ -61,12 +66,12 @@ class Batches:
 
 
 def descend(optimizer: Optimizer, objective: Callable[[Batch], dict[str, Tensor]], clip: float | None = None) -> Step:
-    """Makes the step that moves ``optimizer`` down the sum of the objective's terms.
+    """Returns the step that minimises the sum of the objective's terms with ``optimizer``.
 
     Args:
-        optimizer: Holds the parameters that move.
-        objective: Maps a batch to named scalar terms.
-        clip: Largest norm of the gradient; longer ones are shortened to it.
+        optimizer: Optimiser of the parameters to update.
+        objective: Maps a batch to the named scalar terms of the loss.
+        clip: Largest norm of the gradient; larger gradients are scaled down to it. None does not clip.
     """
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
@@ -84,7 +89,7 @@ def descend(optimizer: Optimizer, objective: Callable[[Batch], dict[str, Tensor]
 
 @dataclass
 class _Progress:
-    """What changes from epoch to epoch beside the networks and optimisers."""
+    """The state of a run apart from its networks and optimisers."""
 
     epoch: int = 0
     best: float = math.inf
@@ -103,17 +108,23 @@ def train(
     checkpoint: Checkpoint | None = None,
     label: str = "training",
 ) -> History:
-    """Applies ``step`` to every batch of every epoch and returns the mean of each term, epoch by epoch.
+    """Applies ``step`` to every batch of every epoch and returns the mean of each term per epoch.
+
+    The networks end in evaluation mode.
 
     Args:
-        step: Maps a batch to named numbers and moves what it trains.
-        batches: Iterated once an epoch.
-        epochs: How many at the most.
-        state: The networks and optimisers at work, by name: put in training mode, checkpointed, restored.
-        validate: A number that should fall, such as a held-out loss; the networks end as they were at its best.
-        patience: Epochs without a new best after which training stops.
-        checkpoint: Where to leave the state after each epoch.
-        label: Shown beside the progress bar.
+        step: Takes a batch, updates the networks and returns the named terms of the loss.
+        batches: Iterated once per epoch.
+        epochs: Largest number of epochs.
+        state: The networks and optimisers by name: they are put into training mode, checkpointed and restored.
+        validate: Returns a number to minimise, such as a held-out loss. The networks end with the weights of the epoch
+            where it was lowest. Without it they end with the last weights.
+        patience: Number of epochs without a new minimum of ``validate`` after which training stops.
+        checkpoint: Where to save the state after each epoch, and to resume from.
+        label: Text beside the progress bar.
+
+    Raises:
+        TrainingError: A term, or the value of ``validate``, is not finite.
     """
     modules = {name: part for name, part in state.items() if isinstance(part, nn.Module)}
     progress, best = _resumed(checkpoint, state)
@@ -128,7 +139,7 @@ def train(
             for name, value in means.items():
                 progress.history.setdefault(name, []).append(value)
             if checkpoint is not None:
-                checkpoint.leave({"progress": asdict(progress), "best": best}, state)
+                checkpoint.save({"progress": asdict(progress), "best": best}, state)
             shown.advance(note=" ".join(f"{name} {value:.4g}" for name, value in means.items()))
     _restore(modules, best)
     if checkpoint is not None:
@@ -141,7 +152,7 @@ def _exhausted(progress: _Progress, patience: int | None) -> bool:
 
 
 def _epoch(step: Step, batches: Sampler, modules: Mapping[str, nn.Module], epoch: int) -> dict[str, float]:
-    """The mean of each term over one pass."""
+    """Runs one epoch and returns the mean of each term."""
     for module in modules.values():
         module.train()
     totals: dict[str, Tensor] = {}
@@ -157,7 +168,7 @@ def _epoch(step: Step, batches: Sampler, modules: Mapping[str, nn.Module], epoch
 def _require_finite(name: str, value: float, epoch: int) -> None:
     if not math.isfinite(value):
         raise TrainingError(
-            f"the term {name!r} became {value} in epoch {epoch}; a smaller lr, or a look at the data, may help"
+            f"the term {name!r} became {value} in epoch {epoch}; try a smaller lr, and check the data for outliers"
         )
 
 
@@ -171,7 +182,7 @@ def _validated(validate: Callable[[], float], modules: Mapping[str, nn.Module], 
 
 
 def _keep_best(value: float, progress: _Progress, modules: Mapping[str, nn.Module], best: Any) -> Any:
-    """The state to end with: a copy of the present one if ``value`` is the lowest so far."""
+    """Returns the best weights: a copy of the current ones if ``value`` is the lowest so far, else ``best``."""
     if value >= progress.best:
         progress.stale += 1
         return best
@@ -187,6 +198,6 @@ def _restore(modules: Mapping[str, nn.Module], best: Any) -> None:
 
 
 def _resumed(checkpoint: Checkpoint | None, state: Mapping[str, Any]) -> tuple[_Progress, Any]:
-    """How far the run has come, and its best state so far."""
+    """Returns the progress of the checkpointed run and its best weights, or a new start."""
     record = None if checkpoint is None else checkpoint.resume(state)
     return (_Progress(), None) if record is None else (_Progress(**record["progress"]), record["best"])

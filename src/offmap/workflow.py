@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 
 from offmap import catalog, parameters
 from offmap.base import Detector, OpenSetClassifier
-from offmap.calibration import p_values
 from offmap.collaborative.base import EntityDetector
 from offmap.data import Data, TextEncoder
 from offmap.data.readers import path_of
 from offmap.files import replacing
 from offmap.metrics import open_set_summary
-from offmap.report import Sample, Section, section_from, section_of
+from offmap.report import Sample, Section, section_of
+from offmap.verdict import Verdict
 
 TABLE_SUFFIXES = (".parquet", ".csv")
 Estimator = Detector | OpenSetClassifier | EntityDetector
 
 
 def configure(method: str, settings: Sequence[str] = (), seed: int = 0) -> Estimator:
-    """Makes the method of that name with ``name=value`` settings, and says before any work what is wrong with them.
+    """Makes the method of that name with ``name=value`` settings, and checks them before any work.
 
     Example:
         >>> configure("vae", ["epochs=2", "hidden=64,32"], seed=1)
@@ -41,7 +41,7 @@ def configure(method: str, settings: Sequence[str] = (), seed: int = 0) -> Estim
 
 
 def fit_model(estimator: Estimator, data: Data) -> Estimator:
-    """Fits a detector to rows, a classifier to rows and labels, a model of tasks to rows and tasks.
+    """Fits a detector to rows, a classifier to rows and labels, an entity model to rows and entities.
 
     Texts go through a sentence encoder first.
 
@@ -55,36 +55,49 @@ def fit_model(estimator: Estimator, data: Data) -> Estimator:
     if isinstance(estimator, Detector):
         return estimator.fit(data.rows)
     if isinstance(estimator, EntityDetector):
-        return estimator.fit(data.rows, _tasks_of(estimator, data))
+        return estimator.fit(data.rows, _entities_of(estimator, data))
     if data.y is None:
         raise ValueError(
             f"{type(estimator).__name__} learns classes, but {data.name} has no labels; a table needs --label COLUMN, "
-            "an .npz file the key y, a folder of images one sub-folder a class"
+            "an .npz file the key y, a folder of images one sub-folder per class"
         )
     return estimator.fit(data.rows, data.y)
 
 
-def _tasks_of(estimator: EntityDetector, data: Data) -> NDArray[Any]:
-    """The task of each row, which takes the place of a label."""
+def _entities_of(estimator: EntityDetector, data: Data) -> NDArray[Any]:
+    """The entity of each row, which takes the place of a label."""
     if data.y is None:
         raise ValueError(
-            f"{type(estimator).__name__} asks what is unusual for a task, but {data.name} names none; a table needs "
-            "--task COLUMN, an .npz file the key y, a folder of images one sub-folder a task"
+            f"{type(estimator).__name__} asks what is unusual for an entity, but {data.name} names none; a table needs "
+            "--entity COLUMN, an .npz file the key y, a folder of images one sub-folder per entity"
         )
     return data.y
 
 
 def summary_of(model: Estimator) -> dict[str, Any]:
     """What is known of a fitted model before it scores anything."""
+    rate = model.false_alarm_rate
     return {
         "method": name_of(model),
         **({"classes": len(model.classes_)} if isinstance(model, OpenSetClassifier) else {}),
-        **({"tasks": len(model.entity_ids_)} if isinstance(model, EntityDetector) else {}),
+        **({"entities": len(model.entity_ids_)} if isinstance(model, EntityDetector) else {}),
         "threshold": float(model.threshold_),
-        "promised false-alarm rate": model.promised_rate,
-        "calibration rows": len(model.calibration_novelty_),
-        "last epoch": {term: values[-1] for term, values in model.history_.items()},
+        "promised_rate": model.promised_rate,
+        "false_alarm_rate": None if rate is None else rate.rate,
+        "false_alarm_interval": None if rate is None else [rate.low, rate.high],
+        "calibration_rows": len(model.calibration_novelty_),
+        "last_epoch": {term: values[-1] for term, values in model.history_.items()},
     }
+
+
+def promise_of(model: Estimator) -> str:
+    """The promise of a fitted model in a sentence."""
+    rate = model.false_alarm_rate
+    if rate is None:
+        return "no false-alarm rate is promised or known: no rows were held out (calibration=0)"
+    if model.promised_rate is None:
+        return f"no false-alarm rate is promised by the method's own rule; measured {rate}"
+    return f"false-alarm rate of at most {model.promised_rate:.1%} promised; this model: {rate}"
 
 
 def load_model(path: str | os.PathLike[str]) -> Estimator:
@@ -95,55 +108,36 @@ def load_model(path: str | os.PathLike[str]) -> Estimator:
     return model
 
 
+def assess(model: Estimator, data: Data) -> Verdict:
+    """Assesses each row once: what all commands read."""
+    _require_readable(model, data)
+    rows = _rows_for(model, data)
+    return model.assess(rows, _entities_of(model, data)) if isinstance(model, EntityDetector) else model.assess(rows)
+
+
 def score_rows(model: Estimator, data: Data) -> pd.DataFrame:
-    """Scores each row: novelty, p-value, whether it is flagged; from a classifier also the class it gets.
+    """Scores each row: novelty, p-value, whether it is flagged; from a classifier also label and closest class.
 
     Example:
         >>> from offmap.data import load
         >>> digits = load("digits")
         >>> list(score_rows(fit_model(configure("msp", ["epochs=2"]), digits), digits))
-        ['row', 'novelty', 'p_value', 'novel', 'prediction', 'closest_class']
+        ['row', 'novelty', 'p_value', 'novel', 'label', 'closest']
     """
-    _require_readable(model, data)
-    if isinstance(model, EntityDetector):
-        return _score_tasks(model, data)
-    classes: dict[str, Any] = {}
-    if isinstance(model, OpenSetClassifier):
-        # What predict, predict_closed and novelty would each compute again.
-        proba, novelty = model._judged(model._checked(_rows_for(model, data)))
-        closest = model.classes_[proba.argmax(axis=1)]
-        prediction = np.where(novelty > model.threshold_, model.unknown_label_, closest)
-        classes = {"prediction": prediction, "closest_class": closest}
-    else:
-        novelty = model.novelty(_rows_for(model, data))
-    calibration = model.calibration_novelty_
-    chance = {"p_value": p_values(calibration, novelty)} if len(calibration) else {}
-    scores = {"row": np.arange(len(data)), "novelty": novelty, **chance, "novel": novelty > model.threshold_}
-    return pd.DataFrame({**scores, **classes})
-
-
-def _score_tasks(model: EntityDetector, data: Data) -> pd.DataFrame:
-    tasks, level = _tasks_of(model, data), _levels(model, data)
-    chance = {"p_value": p_values(model.calibration_novelty_, level)} if len(model.calibration_novelty_) else {}
-    novelty = model.novelty(_rows_for(model, data), tasks)
-    row = np.arange(len(data))
-    return pd.DataFrame({"row": row, "task": tasks, "novelty": novelty, **chance, "novel": level > model.threshold_})
-
-
-def _levels(model: EntityDetector, data: Data) -> NDArray[np.float64]:
-    """The novelty of each row on the scale that all tasks share, which the threshold is on."""
-    return model.novelty(_rows_for(model, data), _tasks_of(model, data))
+    frame = assess(model, data).to_frame()
+    frame.insert(0, "row", np.arange(len(data)))
+    return frame
 
 
 def evaluate_model(model: Estimator, normal: Data, novel: Data) -> Section:
-    """Measures how well normal and novel rows are told apart; with labels, how well a classifier names them too."""
-    for data in (normal, novel):
-        _require_readable(model, data)
-    if isinstance(model, EntityDetector):
-        return section_of(model, _levels(model, normal), _levels(model, novel), name=name_of(model))
-    named = {} if normal.y is None else _named_rightly(model, normal, novel)
-    samples = (Sample(_rows_for(model, data), data.y) for data in (normal, novel))
-    return section_from(model, *samples, name=name_of(model), metrics=named)
+    """Measures how well normal and novel rows are told apart; with labels, how well a classifier labels them too."""
+    normal_verdict, novel_verdict = assess(model, normal), assess(model, novel)
+    labelled = {} if normal.y is None else _labelled_rightly(model, normal, normal_verdict, novel_verdict)
+    samples = (
+        Sample(verdict, _rows_for(model, data), data.y)
+        for verdict, data in ((normal_verdict, normal), (novel_verdict, novel))
+    )
+    return section_of(model, *samples, name=name_of(model), metrics=labelled)
 
 
 def _rows_for(model: Estimator, data: Data) -> Any:
@@ -170,7 +164,7 @@ def write_frame(frame: pd.DataFrame, path: Path) -> None:
 
 
 def require_writable(path: Path, suffixes: Collection[str] = (), inputs: Sequence[str] = ()) -> None:
-    """Finds out before the work, not after it, that its result cannot be written.
+    """Checks before the work that its result can be written.
 
     Args:
         path: Where a file is to be written.
@@ -195,18 +189,17 @@ def name_of(model: Estimator) -> str:
     return next(method.name for method in catalog.methods() if type(model) is method.cls)
 
 
-def _named_rightly(model: Estimator, normal: Data, novel: Data) -> dict[str, float]:
-    """How often a classifier names the rows rightly: known ones by their class, novel ones as unknown."""
-    if not isinstance(model, OpenSetClassifier) or normal.y is None:
+def _labelled_rightly(model: Estimator, normal: Data, known: Verdict, unknown: Verdict) -> dict[str, float]:
+    """How often a classifier labels the rows right: known ones by their class, novel ones as unknown."""
+    if not isinstance(model, OpenSetClassifier) or normal.y is None or known.label is None or unknown.label is None:
         return {}
     if strange := sorted(set(normal.y.tolist()) - set(model.classes_.tolist()), key=str):
         raise ValueError(f"the normal rows of {normal.name} have the label {strange[0]!r}, which was never taught")
-    scored = [score_rows(model, data) for data in (normal, novel)]
-    truth = [*normal.y.tolist(), *[model.unknown_label_] * len(novel)]
-    answers = pd.concat([frame["prediction"] for frame in scored]).tolist()
+    truth = [*normal.y.tolist(), *[model.unknown_label_] * len(unknown)]
+    answers = [*known.label.tolist(), *unknown.label.tolist()]
     found = open_set_summary(truth, answers, model.classes_, model.unknown_label_)
-    closed = float(np.mean(scored[0]["closest_class"] == normal.y))
-    return {"known accuracy": closed, "open-set accuracy": found["accuracy"], "open-set F1": found["f1"]}
+    closed = float(np.mean(known.closest == normal.y))
+    return {"known_accuracy": closed, "open_accuracy": found["accuracy"], "open_f1": found["f1"]}
 
 
 def _require_readable(model: Estimator, data: Data) -> None:

@@ -1,4 +1,4 @@
-"""Downloads from file:// addresses: the final name appears only once the bytes are known to be right."""
+"""Downloads from file:// addresses: the final name appears only after the checksum is verified."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Folders of images: labels from sub-folders, grey and colour, and what is refused."""
+"""Folders of images: labels from sub-folders, greyscale and colour, and errors."""
 
 from pathlib import Path
 from typing import Any
@@ -77,17 +77,17 @@ def test_odd_size_is_named(tmp_path: Path) -> None:
 
 def test_sixteen_bits_are_refused_not_clipped(tmp_path: Path) -> None:
     path = save(tmp_path / "a.png", GREY.astype(np.uint16) * 200)
-    with pytest.raises(ValueError, match=f"{path} .*8 bits a channel"):
+    with pytest.raises(ValueError, match=f"{path} .*8 bits per channel"):
         read(tmp_path)
 
 
 def test_stray_image_beside_sub_folders_is_named(tmp_path: Path) -> None:
     save(tmp_path / "cat" / "a.png", GREY)
     stray = save(tmp_path / "b.png", GREY)
-    with pytest.raises(ValueError, match=f"{stray} lies beside sub-folders"):
+    with pytest.raises(ValueError, match=f"so {stray} must be moved into one of them"):
         read(tmp_path)
 
 
 def test_empty_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="must hold images"):
+    with pytest.raises(ValueError, match="must contain images"):
         read(tmp_path)

@@ -1,4 +1,4 @@
-"""Every reader on files written here: what comes out, and what is refused with which words."""
+"""Every reader on files written here: the rows and labels it returns, and its errors."""
 
 import csv
 import gzip
@@ -125,7 +125,7 @@ BROKEN_ARRAYS = {
 
 @pytest.mark.parametrize("name", BROKEN_ARRAYS)
 def test_broken_arrays_are_refused_without_advice_on_pickles(tmp_path: Path, name: str) -> None:
-    """What NumPy says of a file that it does not know is how to unpickle it."""
+    """NumPy's own message for an unknown format says how to unpickle it."""
     path = tmp_path / name
     path.write_bytes(BROKEN_ARRAYS[name])
     form = "an .npz archive, as np.savez writes it" if path.suffix == ".npz" else "an .npy array, as np.save writes it"
@@ -191,7 +191,7 @@ def test_numbers_survive_a_csv(tmp_path_factory: pytest.TempPathFactory, rows: l
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("a,b\n1,x\n2,y\n", {}, "column 'b' of .* must hold numbers, for example 'x'"),
+        ("a,b\n1,x\n2,y\n", {}, "column 'b' of .* must be numeric, but holds 'x'"),
         ("a,b\n1,\n2,3\n4,\n", {}, "column 'b' of .* has 2 missing values in 3 rows"),
         ("a,b\n1,NaN\n2,3\n", {}, "column 'b' of .* has 1 missing values in 2 rows"),
         ("a,b\n1,2\n3\n", {}, "column 'b' of .* has 1 missing values in 2 rows"),
@@ -199,13 +199,13 @@ def test_numbers_survive_a_csv(tmp_path_factory: pytest.TempPathFactory, rows: l
         ("a,b\n,x\nhey,y\n", {"text": "a", "label": "b"}, "column 'a' of .* has 1 missing"),
         ("a,b\n1,2\n", {"label": "c"}, "label must be a column of .*, not 'c'; it has 'a', 'b'"),
         ("a,b\n1,2\n", {"text": "c"}, "text must be a column of .*, not 'c'; it has 'a', 'b'"),
-        ("a,b\n1,2\n", {"text": "a", "label": "a"}, "must name two columns"),
-        ("a\n1\n", {"label": "a"}, "must have a column of numbers beside the label"),
+        ("a,b\n1,2\n", {"text": "a", "label": "a"}, "must be two different columns"),
+        ("a\n1\n", {"label": "a"}, "must have at least one column of numbers besides the label"),
         ("a,b\n", {}, "must have at least one row"),
         ("a,b\n1,2,3\n4,5,6\n", {}, "more cells than its header"),
         ("a,b\n0,2,3\n1,5,6\n", {}, "more cells than its header"),
         ("a,b\n1,2\n4,5,6\n", {}, "cannot be read as a table"),
-        ("a\n1\ninf\n3\n", {}, "column 'a' of .* holds infinity in row 1"),
+        ("a\n1\ninf\n3\n", {}, "column 'a' of .* is infinite in row 1"),
         ("a\n1\n\n3\n", {}, "column 'a' of .* has 1 missing values in 3 rows"),
         ("text\nhello\n\nthere\n", {"text": "text"}, "column 'text' of .* has 1 missing values in 3 rows"),
     ],
@@ -275,7 +275,7 @@ def test_missing_path_is_said_to_be_missing(tmp_path: Path) -> None:
         read(tmp_path / "gone.csv")
 
 
-def test_one_door_opens_paths_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_data_takes_paths_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.csv").write_text("a,kind\n1,x\n")
     assert labels(open_data(str(tmp_path / "a.csv"), label="kind")) == ["x"]
     assert open_data("digits").X is load("digits").X
@@ -289,15 +289,15 @@ def test_one_door_opens_paths_and_names(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("spec", ["", ":test", "no-such-set", "fashon-mnist:test", "gone.csv"])
-def test_one_door_says_when_there_is_nothing_behind_it(spec: str) -> None:
+def test_open_data_names_what_does_not_exist(spec: str) -> None:
     with pytest.raises(DataNotFound, match="is neither a file or folder nor a data set"):
         open_data(spec)
 
 
-def test_one_door_refuses_what_does_not_fit() -> None:
+def test_open_data_refuses_options_that_do_not_fit() -> None:
     with pytest.raises(ValueError, match="split of 'digits' must be one of 'all', not 'test'"):
         open_data("digits:test")
-    with pytest.raises(ValueError, match="split must be named once"):
+    with pytest.raises(ValueError, match="split must be given once"):
         open_data("digits:all", split="test")
     with pytest.raises(ValueError, match="label must be left out"):
         open_data("digits", label="y")

@@ -1,4 +1,4 @@
-"""The real data sets, where they are at hand: each is what its entry says."""
+"""The real data sets, where they are available: each matches its description."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The registry: lookup order, checksums, messages, and the stored forms, on toy sets."""
+"""The registry on toy data sets: lookup order, checksums, errors and file formats."""
 
 import gzip
 import hashlib
@@ -19,8 +19,8 @@ IMAGES = np.random.default_rng(0).integers(0, 256, (5, 4, 3), dtype=np.uint8)
 LABELS = np.array([2, 0, 1, 1, 0])
 
 
-class Shelf:
-    """A data folder and a cache of this test alone, and toy sets on them."""
+class Places:
+    """A data folder and a cache for one test, with toy data sets in them."""
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.data, self.cache, self.official = root / "data", root / "cache", root / "official"
@@ -53,30 +53,30 @@ class Shelf:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    return Shelf(tmp_path, monkeypatch)
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    return Places(tmp_path, monkeypatch)
 
 
 def listing(name: str) -> Listing:
     return next(each for each in describe() if each.name == name)
 
 
-def test_folder_of_the_environment_goes_before_the_cache(shelf: Shelf) -> None:
-    file = shelf.npz(shelf.cache)
-    shelf.declare(splits=(Split("test", 5, (NpzSource(file, "x_test", "y_test", "names"),)),))
-    assert listing("toy").where == str(shelf.cache)
+def test_folder_of_the_environment_goes_before_the_cache(places: Places) -> None:
+    file = places.npz(places.cache)
+    places.declare(splits=(Split("test", 5, (NpzSource(file, "x_test", "y_test", "names"),)),))
+    assert listing("toy").where == str(places.cache)
     data = load("toy")
     assert np.array_equal(data.X, IMAGES)
     assert data.y is not None
     assert data.y.tolist() == LABELS.tolist()
     assert (data.name, data.class_names) == ("toy", ("a", "b", "c"))
-    shelf.npz(shelf.data)
-    assert listing("toy").where == str(shelf.data)
+    places.npz(places.data)
+    assert listing("toy").where == str(places.data)
 
 
-def test_decoded_arrays_are_shared_and_read_only(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = shelf.npz(shelf.data)
-    shelf.declare(splits=(Split("test", 5, (NpzSource(file, "x_test", "y_test"),)),))
+def test_decoded_arrays_are_shared_and_read_only(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = places.npz(places.data)
+    places.declare(splits=(Split("test", 5, (NpzSource(file, "x_test", "y_test"),)),))
     first = load("toy")
     monkeypatch.setattr("offmap.data.sources.read_npz_keys", None)
     monkeypatch.setattr("hashlib.file_digest", None)
@@ -85,11 +85,11 @@ def test_decoded_arrays_are_shared_and_read_only(shelf: Shelf, monkeypatch: pyte
         first.X[0] = 0
 
 
-def test_changed_file_is_refused_naming_both_checksums(shelf: Shelf) -> None:
-    file = shelf.npz(shelf.data)
-    shelf.declare(splits=(Split("test", 5, (NpzSource(file, "x_test", "y_test"),)),))
+def test_changed_file_is_refused_naming_both_checksums(places: Places) -> None:
+    file = places.npz(places.data)
+    places.declare(splits=(Split("test", 5, (NpzSource(file, "x_test", "y_test"),)),))
     load("toy")
-    path = shelf.data / "toy.npz"
+    path = places.data / "toy.npz"
     content = bytearray(path.read_bytes())
     content[-30] ^= 1
     path.write_bytes(content)
@@ -99,44 +99,44 @@ def test_changed_file_is_refused_naming_both_checksums(shelf: Shelf) -> None:
         load("toy")
 
 
-def test_missing_set_says_where_it_looked_and_what_to_do(shelf: Shelf) -> None:
-    shelf.declare(splits=(Split("test", 5, (NpzSource(File("toy.npz", "0" * 64), "x_test", "y_test"),)),))
+def test_missing_set_says_where_it_looked_and_what_to_do(places: Places) -> None:
+    places.declare(splits=(Split("test", 5, (NpzSource(File("toy.npz", "0" * 64), "x_test", "y_test"),)),))
     with pytest.raises(DataNotFound) as caught:
         load("toy")
-    for part in ("'toy'", "toy.npz", str(shelf.data), str(shelf.cache), "OFFMAP_DATA", "https://toys.example"):
+    for part in ("'toy'", "toy.npz", str(places.data), str(places.cache), "OFFMAP_DATA", "https://toys.example"):
         assert part in str(caught.value)
     assert isinstance(caught.value, FileNotFoundError)
     assert listing("toy").found is False
-    assert listing("toy").where == "not found; made from https://toys.example"
+    assert listing("toy").where == "not found; derived from https://toys.example"
 
 
-def test_official_files_are_fetched_when_nothing_is_found(shelf: Shelf) -> None:
-    idx = shelf.idx()
+def test_official_files_are_fetched_when_nothing_is_found(places: Places) -> None:
+    idx = places.idx()
     packed = NpzSource(File("toy.npz", "0" * 64), "x_test", "y_test")
-    shelf.declare(splits=(Split("test", 5, (packed, idx)),), class_names=("a", "b", "c"))
+    places.declare(splits=(Split("test", 5, (packed, idx)),), class_names=("a", "b", "c"))
     assert listing("toy").where == "downloads on first use from https://toys.example"
     data = load("toy", "test")
     assert np.array_equal(data.X, IMAGES)
     assert data.y is not None
     assert (data.y.dtype.name, data.y.tolist()) == ("int64", LABELS.tolist())
     assert listing("toy").found
-    for file in shelf.official.rglob("*.gz"):
+    for file in places.official.rglob("*.gz"):
         file.unlink()
     assert load("toy").X is data.X
 
 
-def test_failed_download_says_where_it_looked_too(shelf: Shelf) -> None:
-    idx = shelf.idx()
-    (shelf.official / "toy" / "l.gz").unlink()
-    shelf.declare(splits=(Split("test", 5, (idx,)),))
-    with pytest.raises(DataNotFound, match=rf"no toy/i.gz and toy/l.gz in {shelf.data} or .* could not be downloaded"):
+def test_failed_download_says_where_it_looked_too(places: Places) -> None:
+    idx = places.idx()
+    (places.official / "toy" / "l.gz").unlink()
+    places.declare(splits=(Split("test", 5, (idx,)),))
+    with pytest.raises(DataNotFound, match=rf"no toy/i.gz and toy/l.gz in {places.data} or .* could not be downloaded"):
         load("toy")
 
 
-def test_texts_are_read_as_they_stand(shelf: Shelf) -> None:
+def test_texts_are_read_as_they_stand(places: Places) -> None:
     lines = 'text\tlabel\tsplit\n"quoted\tNA\ttrain\n1\tnull\tval\n2\t7\ttrain\n'
-    file = shelf.put(shelf.data, "toy.tsv.gz", gzip.compress(lines.encode()))
-    shelf.declare(
+    file = places.put(places.data, "toy.tsv.gz", gzip.compress(lines.encode()))
+    places.declare(
         splits=(
             Split("val", 1, (TextSource(file, split="val"),)),
             Split("train", 2, (TextSource(file, split="train"),)),
@@ -149,19 +149,19 @@ def test_texts_are_read_as_they_stand(shelf: Shelf) -> None:
     assert val.X.tolist() == ["1"]
 
 
-def test_features_are_floats_however_they_are_stored(shelf: Shelf) -> None:
-    shelf.data.mkdir()
-    np.savez(shelf.data / "toy.npz", X=IMAGES.reshape(5, 12), y=LABELS)
-    file = shelf.put(shelf.data, "toy.npz", (shelf.data / "toy.npz").read_bytes())
-    shelf.declare(splits=(Split("all", 5, (NpzSource(file, "X", "y"),)),))
+def test_features_are_floats_however_they_are_stored(places: Places) -> None:
+    places.data.mkdir()
+    np.savez(places.data / "toy.npz", X=IMAGES.reshape(5, 12), y=LABELS)
+    file = places.put(places.data, "toy.npz", (places.data / "toy.npz").read_bytes())
+    places.declare(splits=(Split("all", 5, (NpzSource(file, "X", "y"),)),))
     assert load("toy").X.dtype == np.float64
     assert load("toy").kind == "features"
 
 
-def test_tables_keep_codes_as_strings_and_are_copies(shelf: Shelf) -> None:
-    first = Table("codes", 2, shelf.put(shelf.data, "codes.csv", b"code,n\n007,1\n100,2\n"), ("code",))
-    second = Table("others", 1, shelf.put(shelf.data, "others.csv", b"n\n1\n"))
-    shelf.declare(kind="tables", tables=(first, second))
+def test_tables_keep_codes_as_strings_and_are_copies(places: Places) -> None:
+    first = Table("codes", 2, places.put(places.data, "codes.csv", b"code,n\n007,1\n100,2\n"), ("code",))
+    second = Table("others", 1, places.put(places.data, "others.csv", b"n\n1\n"))
+    places.declare(kind="tables", tables=(first, second))
     frame = load_table("toy", "codes")
     assert frame["code"].tolist() == ["007", "100"]
     frame.loc[0, "n"] = 99
@@ -173,14 +173,14 @@ def test_tables_keep_codes_as_strings_and_are_copies(shelf: Shelf) -> None:
         load("toy")
 
 
-def test_idx_of_other_content_is_refused(shelf: Shelf) -> None:
-    file = shelf.put(shelf.data, "i.gz", gzip.compress(b"\x00\x00\x0d\x01\x00\x00\x00\x01rest"))
-    shelf.declare(splits=(Split("all", 1, (IdxSource(file, file),)),))
+def test_idx_of_other_content_is_refused(places: Places) -> None:
+    file = places.put(places.data, "i.gz", gzip.compress(b"\x00\x00\x0d\x01\x00\x00\x00\x01rest"))
+    places.declare(splits=(Split("all", 1, (IdxSource(file, file),)),))
     with pytest.raises(ValueError, match=r"i\.gz cannot be read as a gzipped idx file"):
         load("toy")
 
 
-def test_bundled_sets_need_no_files(shelf: Shelf) -> None:
+def test_bundled_sets_need_no_files(places: Places) -> None:
     for name in ("digits", "breast-cancer", "wine", "iris"):
         data, entry = load(name), listing(name)
         assert (len(data), data.kind) == (entry.rows["all"], entry.kind)
@@ -191,14 +191,14 @@ def test_bundled_sets_need_no_files(shelf: Shelf) -> None:
     assert (digits.min(), digits.max()) == (0.0, 1.0)
 
 
-def test_wrong_names_are_met_with_the_right_ones() -> None:
+def test_errors_of_wrong_names_list_the_right_ones() -> None:
     with pytest.raises(ValueError, match="not 'fashion_mnist'; did you mean 'fashion-mnist'"):
         load("fashion_mnist")
     with pytest.raises(ValueError, match="lists the data sets"):
         load("zzz")
     with pytest.raises(ValueError, match="split of 'mnist' must be one of 'train', 'test', not 'val'"):
         load("mnist", "val")
-    with pytest.raises(ValueError, match="it holds no tables"):
+    with pytest.raises(ValueError, match="holds no tables: use load"):
         load_table("digits")
 
 

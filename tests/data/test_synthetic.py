@@ -1,4 +1,4 @@
-"""Made-up images: their values, not only their shapes."""
+"""Synthetic images: their values, not only their shapes."""
 
 from collections.abc import Callable
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offmap.calibration import threshold
+from offmap.calibration import Promise
 from offmap.report import Examples, Report, Section
 from offmap.report.page import render
+from offmap.verdict import Verdict
 
 
 @dataclass
@@ -31,19 +32,28 @@ class Distance:
         """Learns the mean from one half of the rows and the threshold from the other."""
         self.mean_ = X[::2].mean(axis=0)
         self.history_: dict[str, list[float]] = {"loss": [3.0, 2.0, 1.5], "penalty": [0.5, 0.4, 0.3]}
-        self.calibration_novelty_ = np.sort(self._distance(X[1::2]))
-        self.threshold_ = threshold(self.calibration_novelty_, self.alpha)
+        self.promise_ = Promise(alpha=self.alpha).fit(self._distance(X[1::2]))
         return self
+
+    @property
+    def threshold_(self) -> float:
+        return self.promise_.threshold_
+
+    @property
+    def calibration_novelty_(self) -> NDArray[np.float64]:
+        return self.promise_.calibration_novelty_
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         return {"alpha": self.alpha, "image_shape": self.image_shape}
 
-    def novelty(self, X: Any) -> NDArray[np.float64]:
+    def assess(self, X: Any) -> Verdict:
         self.calls.append(len(X))
-        return self._distance(X)
+        novelty = self._distance(X)
+        novel = self.promise_.novel(novelty)
+        return Verdict(novelty=novelty, novel=novel, p_value=self.promise_.p_value(novelty), **self._labels(X, novel))
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        return np.where(self._distance(X) > self.threshold_, -1, 1)
+    def _labels(self, X: Any, novel: NDArray[np.bool_]) -> dict[str, Any]:
+        return {}
 
     def _distance(self, X: Any) -> NDArray[np.float64]:
         return np.asarray(np.linalg.norm(np.asarray(X) - self.mean_, axis=1))
@@ -52,12 +62,9 @@ class Distance:
 class Classifier(Distance):
     """Names rows by the sign of their first feature."""
 
-    classes_ = np.array(["left", "right"])
-    unknown_label_ = "neither"
-
-    def predict(self, X: Any) -> NDArray[Any]:
+    def _labels(self, X: Any, novel: NDArray[np.bool_]) -> dict[str, Any]:
         named = np.where(np.asarray(X)[:, 0] < 0, "left", "right")
-        return np.where(self._distance(X) > self.threshold_, "neither", named)
+        return {"label": np.where(novel, "neither", named), "closest": named}
 
 
 class Page(HTMLParser):

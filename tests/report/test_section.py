@@ -9,39 +9,44 @@ import pytest
 
 from offmap import metrics
 from offmap.calibration import p_values
-from offmap.report import Sample, Section, SummaryTable, section_from
+from offmap.report import Sample, Section, SummaryTable, section_of
 from offmap.report.cards import cards
-from offmap.report.measures import FALSE_ALARMS, FLAGGED, FPR95, PROMISED, RECALL
+from offmap.report.curves import operating_point
+from offmap.report.gallery import gallery
+from offmap.report.measures import title_of
+from offmap.verdict import Verdict
 from tests.report.parts import Classifier, Distance, examples, page, section
+
+VERDICT = Verdict(novelty=np.array([1.0, 2.0]), novel=np.array([False, True]))
 
 
 def test_numbers_agree_with_metrics(digits: Section) -> None:
     normal, novel = digits.normal_novelty, digits.novel
     expected = {
-        "AUROC": metrics.auroc(normal, novel),
-        FPR95: metrics.fpr95(normal, novel, positive="novel"),
-        "FPR95, normal positive": metrics.fpr95(normal, novel, positive="normal"),
-        "AUPR, novel positive": metrics.aupr_out(normal, novel),
-        "AUPR, normal positive": metrics.aupr_in(normal, novel),
-        PROMISED: 0.05,
-        FALSE_ALARMS: np.mean(normal > digits.threshold),
-        RECALL: np.mean(novel > digits.threshold),
+        "auroc": metrics.auroc(normal, novel),
+        "fpr95_novel": metrics.fpr95(normal, novel, positive="novel"),
+        "fpr95_normal": metrics.fpr95(normal, novel, positive="normal"),
+        "aupr_out": metrics.aupr_out(normal, novel),
+        "aupr_in": metrics.aupr_in(normal, novel),
+        "promised_rate": 0.05,
+        "false_alarm_rate": np.mean(normal > digits.threshold),
+        "recall": np.mean(novel > digits.threshold),
     }
     seen = page(digits)
     assert dict(digits.metrics) == pytest.approx(expected)
     assert seen.row("threshold")[1] == f"{digits.threshold:.4g}"
     for name, value in expected.items():
-        assert seen.row(name)[1] == f"{value:.4f}"
+        assert seen.row(title_of(name))[1] == f"{value:.4f}"
 
 
 def test_cards_hold_the_headline_against_the_promise(digits: Section) -> None:
     text = page(digits).text
-    assert f"{digits.metrics['AUROC']:.3f}" in text
-    assert f"{100 * digits.metrics[RECALL]:.1f}%" in text
+    assert f"{digits.metrics['auroc']:.3f}" in text
+    assert f"{100 * digits.metrics['recall']:.1f}%" in text
     noisy = section(normal_novelty=np.linspace(0, 1, 1000), threshold=0.8)
-    broken = replace(noisy, metrics={FALSE_ALARMS: 0.2})
-    kept = replace(noisy, threshold=0.96, metrics={FALSE_ALARMS: 0.04})
-    chance = replace(noisy, threshold=0.945, metrics={FALSE_ALARMS: 0.055})
+    broken = replace(noisy, metrics={"false_alarm_rate": 0.2})
+    kept = replace(noisy, threshold=0.96, metrics={"false_alarm_rate": 0.04})
+    chance = replace(noisy, threshold=0.945, metrics={"false_alarm_rate": 0.055})
     assert "above the promised 5.0%" in cards(broken)
     assert "within the promised 5.0%" in cards(kept)
     assert "consistent with the promised 5.0%" in cards(chance)
@@ -50,7 +55,8 @@ def test_cards_hold_the_headline_against_the_promise(digits: Section) -> None:
 def test_rows_are_scored_once_and_described(plain: Section) -> None:
     rng = np.random.default_rng(0)
     detector = Distance().fit(rng.normal(size=(100, 2)))
-    made = section_from(detector, Sample(rng.normal(size=(50, 2))), Sample(rng.normal(size=(7, 2))))
+    samples = (Sample.assessed(detector, X) for X in (rng.normal(size=(50, 2)), rng.normal(size=(7, 2))))
+    made = section_of(detector, *samples)
     assert detector.calls == [50, 7]
     assert made.description == "Distance to the mean of the normal rows."
     assert (made.name, made.threshold, made.alpha) == ("Distance", detector.threshold_, 0.05)
@@ -85,7 +91,8 @@ def test_classifier_shows_what_it_called_each_row() -> None:
     frame = pd.DataFrame(rng.normal(size=(30, 2)), columns=["width", "height"], index=range(100, 130))
     classifier = Classifier().fit(rng.normal(size=(100, 2)))
     labels = pd.Series(["left"] * 30, index=frame.index)
-    made = section_from(classifier, Sample(frame, labels=labels), Sample(frame + 9), shown=60)
+    normal, novel = Sample.assessed(classifier, frame, labels=labels), Sample.assessed(classifier, frame + 9)
+    made = section_of(classifier, normal, novel, shown=60)
     shown, asked = made.examples[0], page(made)
     assert shown.truth == ["novel"] * 30 + ["left"] * 30
     assert shown.predicted is not None
@@ -101,24 +108,36 @@ def test_own_rule_promises_nothing() -> None:
         promised_rate = None
 
     rng = np.random.default_rng(0)
-    made = section_from(Own().fit(rng.normal(size=(50, 2))), Sample(rng.normal(size=(9, 2))), Sample(np.ones((2, 2))))
+    own = Own().fit(rng.normal(size=(50, 2)))
+    made = section_of(own, *(Sample.assessed(own, X) for X in (rng.normal(size=(9, 2)), np.ones((2, 2)))))
     assert made.alpha is None
-    assert PROMISED not in made.metrics
+    assert "promised_rate" not in made.metrics
     assert "no rate was promised" in page(made).text
 
 
-@pytest.mark.parametrize("novel", [None, Sample(np.empty((0, 3)))])
-def test_unlabelled_rows_have_flags_but_no_accuracy(novel: Sample | None) -> None:
+@pytest.mark.parametrize("empty", [True, False])
+def test_unlabelled_rows_have_flags_but_no_accuracy(empty: bool) -> None:
     rng = np.random.default_rng(0)
     detector = Distance().fit(rng.normal(size=(200, 3)))
-    made = section_from(detector, Sample(rng.normal(size=(60, 3))), novel)
+    novel = Sample.assessed(detector, np.empty((0, 3))) if empty else None
+    made = section_of(detector, Sample.assessed(detector, rng.normal(size=(60, 3))), novel)
     seen = page(made)
     flagged = int((made.normal_novelty > made.threshold).sum())
-    assert made.metrics == {FLAGGED: flagged / 60, PROMISED: 0.05}
+    assert made.metrics == {"flagged_rate": flagged / 60, "promised_rate": 0.05}
     assert made.examples[0].truth is None
     assert "ROC curve" not in seen.text
     assert "held-out normal (100 rows)" in seen.text
     assert seen.text.count("Most novel rows") == 1
+
+
+def test_a_row_at_the_threshold_is_not_flagged_anywhere() -> None:
+    scores = {"normal_novelty": np.array([0.0, 1.0, 1.0, 2.0]), "novel_novelty": np.array([1.0, 3.0])}
+    tied = section(threshold=1.0, **scores, metrics={"flagged_rate": 0.25})
+    assert tied.flagged(tied.normal_novelty) == 1
+    assert operating_point(tied) == (0.25, 0.5)
+    assert '<div class="value">1</div>' in cards(tied)
+    drawn = gallery(examples(rows=np.zeros((2, 4, 4)), novelty=np.array([1.0, 1.0])), threshold=1.0)
+    assert "flagged" not in drawn
 
 
 @pytest.mark.parametrize(
@@ -130,7 +149,8 @@ def test_unlabelled_rows_have_flags_but_no_accuracy(novel: Sample | None) -> Non
         (lambda: examples(p_value=np.ones(3)), r"p_value must have one entry per row \(2\), got 3"),
         (lambda: examples(rows=np.ones(2)), r"rows must be images .* got an array of \(2,\)"),
         (lambda: examples(rows=np.ones((2, 3)), feature_names=["a"]), r"feature_names must have one .* \(3\), got 1"),
-        (lambda: Sample(np.ones((3, 1)), labels=[1]), r"labels must have one entry per row of X \(3\), got 1"),
+        (lambda: Sample(VERDICT, np.ones((2, 1)), labels=[1]), r"labels must have one entry per row \(2\), got 1"),
+        (lambda: Sample(VERDICT, np.ones((3, 1))), r"shown must have one entry per row \(2\), got 3"),
         (lambda: SummaryTable(title="t", columns=["a"], rows={"m": []}), r"rows\['m'\] must have one value per column"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The papers' tables and figures: what they are, how they are run, and the page that shows them."""
+"""The tables and figures of the papers that Offmap implements: definitions, runs and the page of results."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import rich.table
 
 from offmap_bench.figure import Figure
+from offmap_bench.places import FIGURES, PAGE, RESULTS
 from offmap_bench.render import render as render_page
 from offmap_bench.render import render_terminal
 from offmap_bench.run import run as run_table
@@ -17,7 +18,7 @@ __all__ = ["Figure", "Table", "everything", "make", "render_all"]
 
 
 def everything() -> list[Table | Figure]:
-    """Lists every table and figure of the papers."""
+    """Returns every table and figure."""
     return list(discover().values())
 
 
@@ -28,28 +29,32 @@ def make(
     rows: Collection[str] | None = None,
     columns: Collection[str] | None = None,
     force: bool = False,
+    results: Path = RESULTS,
+    figures: Path = FIGURES,
 ) -> rich.table.Table | str:
-    """Runs the table or draws the figure called ``name``, and returns what to show of it.
+    """Runs a table or draws a figure, and returns what to print about it.
 
     Args:
-        name: One of ``everything``.
-        profile: Which of its profiles.
-        rows: Only these rows of a table.
-        columns: Only these columns of a table.
-        force: Measures again what was measured before.
+        name: Name of the table or figure.
+        profile: One of its profiles.
+        rows: Runs only these rows of a table.
+        columns: Runs only these columns of a table.
+        force: Repeats runs whose results are stored.
+        results: Folder of the stored cells.
+        figures: Folder that figures are drawn into.
     """
     known = discover()
     if name not in known:
         raise ValueError(unknown(name, known))
     item = known[name]
     if isinstance(item, Table):
-        run_table(item, profile, rows=rows or None, columns=columns or None, force=force)
-        return render_terminal(item, profile=profile)
+        run_table(item, profile, results, rows=rows or None, columns=columns or None, force=force)
+        return render_terminal(item, results, profile)
     if rows or columns:
-        raise ValueError(f"rows and columns must not be given for a figure; got them for {name!r}")
-    return f"drew {item.save(profile)}"
+        raise ValueError(f"{name!r} is a figure, which has no rows or columns to choose from; leave them out")
+    return f"drew {item.save(profile, figures)}"
 
 
-def render_all() -> Path:
-    """Writes the page of everything from the stored results and says where it is."""
-    return render_page(everything())
+def render_all(results: Path = RESULTS, page: Path = PAGE) -> Path:
+    """Writes the page of all tables and figures from the stored results and returns its path."""
+    return render_page(everything(), results, page)

@@ -1,4 +1,4 @@
-"""The page and the terminal's view of the benchmarks: ours, mean ± standard deviation, beside the paper's."""
+"""Tables of results for the page and the terminal: our mean ± standard deviation beside the paper's number."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,30 +11,37 @@ from rich.text import Text
 
 from offmap.files import replacing
 from offmap_bench.figure import Figure
-from offmap_bench.places import HOME
-from offmap_bench.run import RESULTS, Cell, empty_cells
+from offmap_bench.places import PAGE, RESULTS
+from offmap_bench.run import Cell, empty_cells
 from offmap_bench.table import Table
 
-PAGE = HOME.parent / "docs" / "benchmarks.md"
 WIDEST = 8
+UNDEFINED = "–"
 LEGEND = """\
 Written by `python -m offmap_bench --render` from the stored results. An entry reads *ours* (*the paper's*): our mean
-± sample standard deviation over the seeds, and in parentheses the number the paper prints. What was not run is blank,
-what the paper does not print has no parentheses. **Bold** is our best method, `nan` is undefined for at least one
-seed, and † was run with other parameters than the table has now. The profile `cpu` is sized for two cores; `paper`
-follows the paper's own protocol. Seconds are summed over all runs."""
+± sample standard deviation over the seeds, and in parentheses the number the paper prints. Entries that were not run
+are blank; numbers that the paper does not print have no parentheses. **Bold** marks our best method. – means that the
+metric is undefined, and [2 of 3 seeds] that it is defined for those seeds only. † marks results of other parameters
+than the table has now. The profile `cpu` is sized for two cores; `paper` follows the paper's own protocol. Seconds are
+summed over all runs."""
 
 
 class Sample(NamedTuple):
-    """The values of one place in a table by seed, beside the paper's number."""
+    """One metric of one cell: its value for each seed, where it is defined, and the paper's number."""
 
     values: dict[int, float]
+    undefined: int
     printed: float | str | None
     stale: bool
 
+    @property
+    def mean(self) -> float:
+        """The mean over the seeds; NaN if the metric was not run or is undefined for a seed."""
+        return float(np.mean(list(self.values.values()))) if self.values and not self.undefined else np.nan
+
 
 class Entry(NamedTuple):
-    """One place of a table as text."""
+    """One entry of a table as text."""
 
     ours: str
     paper: str
@@ -43,7 +50,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """Entries below the labels of ``top`` and beside those of ``side``."""
+    """A table of entries with the column labels ``top`` and the row labels ``side``."""
 
     title: str
     top: Sequence[str]
@@ -51,35 +58,40 @@ class Grid:
     body: Sequence[Sequence[Entry]]
 
     def upright(self) -> "Grid":
-        """Swaps the axes of a grid that is too wide to read."""
+        """Returns the grid, transposed if it is too wide to read."""
         if len(self.top) <= max(WIDEST, len(self.side)):
             return self
         return Grid(self.title, self.side, self.top, list(zip(*self.body, strict=True)))
 
 
 def _samples(table: Table, profile: str, results: Path) -> tuple[dict[tuple[str, str, str], Sample], list[Cell]]:
-    """Reads each place of the table, and the cells that were run."""
+    """Reads each metric of each cell, and returns the cells that were run."""
     samples, cells = {}, []
     for place in empty_cells(table, profile):
         cell = place.stored(results)
         cells += [cell] if cell is not None else []
+        stale = cell is not None and cell.parameters != place.parameters
         for metric in table.metrics:
-            runs = [run for run in cell.runs if metric in run.metrics] if cell is not None else []
-            numbers = {run.seed: run.metrics[metric] for run in runs}
-            values = {seed: np.nan if number is None else number for seed, number in numbers.items()}
             key = (place.row, place.column, metric)
-            stale = cell is not None and cell.parameters != place.parameters
-            samples[key] = Sample(values, table.printed.get(key), stale)
+            samples[key] = _sample(cell, metric, table.printed.get(key), stale)
     return samples, cells
 
 
+def _sample(cell: Cell | None, metric: str, printed: float | str | None, stale: bool) -> Sample:
+    runs = [run for run in cell.runs if metric in run.metrics] if cell is not None else []
+    numbers = {run.seed: run.metrics[metric] for run in runs}
+    values = {seed: number for seed, number in numbers.items() if number is not None}
+    return Sample(values, len(numbers) - len(values), printed, stale)
+
+
 def _mean(samples: Sequence[Sample], spec: str) -> Sample:
-    """Averages over columns, over the seeds they share; blank where a column was not run or not printed."""
-    seeds = set.intersection(*(set(sample.values) for sample in samples))
+    """Averages over columns, seed by seed; blank where a column was not run, is undefined or was not printed."""
+    complete = not any(sample.undefined for sample in samples)
+    seeds = set.intersection(*(set(sample.values) for sample in samples)) if complete else set()
     values = {seed: float(np.mean([sample.values[seed] for sample in samples])) for seed in sorted(seeds)}
     numbers = [sample.printed for sample in samples if isinstance(sample.printed, float | int)]
     printed = format(float(np.mean(numbers)), spec.replace("%", "f")) if len(numbers) == len(samples) else None
-    return Sample(values, printed, any(sample.stale for sample in samples))
+    return Sample(values, 0, printed, any(sample.stale for sample in samples))
 
 
 def _number(value: float, spec: str) -> str:
@@ -87,15 +99,16 @@ def _number(value: float, spec: str) -> str:
 
 
 def _ours(sample: Sample, spec: str) -> str:
-    if not sample.values:
-        return ""
     values = list(sample.values.values())
+    if not values:
+        return UNDEFINED + "†" * sample.stale if sample.undefined else ""
     spread = f" ± {_number(float(np.std(values, ddof=1)), spec)}" if len(values) > 1 else ""
-    return _number(float(np.mean(values)), spec) + spread + "†" * sample.stale
+    seeds = f" [{len(values)} of {len(values) + sample.undefined} seeds]" if sample.undefined else ""
+    return _number(float(np.mean(values)), spec) + spread + seeds + "†" * sample.stale
 
 
 def _paper(printed: float | str | None, spec: str) -> str:
-    """The paper's number in the table's format, unless that would drop digits it has."""
+    """Writes the paper's number in the table's format, unless that would drop some of its digits."""
     if printed is None or isinstance(printed, str):
         return printed or ""
     text = format(printed, spec.replace("%", "f"))
@@ -103,9 +116,9 @@ def _paper(printed: float | str | None, spec: str) -> str:
 
 
 def _entries(samples: Sequence[Sample], metric: str, table: Table) -> list[Entry]:
-    """Writes one column of one metric, its best in bold where there is something to compare."""
+    """Writes one column of one metric; the best is marked if there are two or more to compare."""
     spec = table.format(metric)
-    means = [float(np.mean(list(sample.values.values()))) if sample.values else np.nan for sample in samples]
+    means = [sample.mean for sample in samples]
     sign = 1 if table.higher_is_better.get(metric, True) else -1
     compared = metric in table.higher_is_better and np.isfinite(means).sum() > 1
     best = _number(sign * float(np.nanmax(sign * np.array(means))), spec) if compared else None
@@ -116,7 +129,7 @@ def _entries(samples: Sequence[Sample], metric: str, table: Table) -> list[Entry
 
 
 def _grids(table: Table, samples: dict[tuple[str, str, str], Sample]) -> list[Grid]:
-    """Makes a grid a metric, or a single one of all metrics if the table has one column."""
+    """Makes one grid per metric, or one grid of all metrics if the table has a single column."""
     rows, columns = list(table.rows), list(table.columns)
 
     def entries(column: str, metric: str) -> list[Entry]:
@@ -166,7 +179,7 @@ def _summary(profile: str, cells: Sequence[Cell], total: int) -> str:
     counts = [len(cell.runs) for cell in cells]
     seeds = f"{min(counts)}–{max(counts)}" if min(counts) < max(counts) else f"{max(counts)}"
     seconds = sum(run.seconds for cell in cells for run in cell.runs)
-    return f"Profile `{profile}`: {len(cells)} of {total} cells, seeds a cell: {seeds}, {seconds:,.0f} s in total."
+    return f"Profile `{profile}`: {len(cells)} of {total} cells, seeds per cell: {seeds}, {seconds:,.0f} s in total."
 
 
 def _table_section(table: Table, results: Path) -> list[str]:
@@ -185,7 +198,7 @@ def _figure_section(figure: Figure, folder: Path) -> list[str]:
 
 
 def page(tables: Iterable[Table | Figure], results: Path, figures: Path) -> str:
-    """Writes the page of all tables and figures as Markdown."""
+    """Returns the page of all tables and figures as Markdown."""
     tables = list(tables)
     contents = "\n".join(f"- [{table.name}](#{table.name}): {table.source}" for table in tables)
     blocks = ["# Benchmarks", LEGEND, contents]
@@ -196,7 +209,7 @@ def page(tables: Iterable[Table | Figure], results: Path, figures: Path) -> str:
 
 
 def render(tables: Iterable[Table | Figure], results: Path = RESULTS, out: Path = PAGE) -> Path:
-    """Writes the page at ``out``, with the pictures that lie in ``figures`` beside it."""
+    """Writes the page to ``out``; it shows the pictures of the folder ``figures`` beside it. Returns ``out``."""
     text = page(tables, results, out.parent / "figures")
     out.parent.mkdir(parents=True, exist_ok=True)
     with replacing(out) as draft:
@@ -210,7 +223,7 @@ def _terminal_entry(entry: Entry) -> Text:
 
 
 def render_terminal(table: Table, results: Path = RESULTS, profile: str = "cpu") -> rich.table.Table:
-    """Makes the table for the terminal: one section a metric."""
+    """Returns the table for the terminal, with one section per metric."""
     grids = _grids(table, _samples(table, profile, results)[0])
     shown = rich.table.Table(title=Text(f"{table.name}, {profile}: ours (the paper's)"), caption=Text(table.source))
     for heading in ["", *grids[0].top]:

@@ -1,17 +1,19 @@
-"""Which tables and figures a name means, and what is stored of them."""
+"""Finding tables and figures by name, and their stored results."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from offmap_bench.figure import Figure
+from offmap_bench.places import RESULTS
 from offmap_bench.run import empty_cells
 from offmap_bench.table import Table
 
 
 def select(names: Iterable[str], known: Collection[str]) -> list[str]:
-    """The tables and figures that are meant: by their names, or by the first words that several share.
+    """Returns the tables and figures that have one of ``names``, or whose names start with it and a hyphen.
 
     Example:
         >>> select(["speed", "dots"], known=["dots", "speed-start", "speed-training"])
@@ -27,15 +29,19 @@ def select(names: Iterable[str], known: Collection[str]) -> list[str]:
 
 
 def unknown(name: str, known: Collection[str]) -> str:
-    """What to say of a name that nothing has."""
+    """Returns the error message for a name that no table or figure has."""
     guess = get_close_matches(name, [*known, *(each.partition("-")[0] for each in known)], n=1)
-    hint = f"did you mean {guess[0]!r}?" if guess else f"known: {', '.join(known)} ('offmap bench' lists them)"
-    return f"there is no table or figure {name!r}; {hint}"
+    listed = f"choose one of {', '.join(known)} ('python -m offmap_bench' describes them)"
+    return f"there is no table or figure {name!r}; {f'did you mean {guess[0]!r}?' if guess else listed}"
 
 
 def stored_cells(
-    item: Table | Figure, profile: str, rows: Collection[str] | None = None, columns: Collection[str] | None = None
+    item: Table | Figure,
+    profile: str,
+    rows: Collection[str] | None = None,
+    columns: Collection[str] | None = None,
+    results: Path = RESULTS,
 ) -> list[dict[str, Any]]:
-    """The stored results of a table as plain values; a figure has none."""
+    """Returns the stored cells of a table as plain dictionaries; a figure has none."""
     places = empty_cells(item, profile, rows or None, columns or None) if isinstance(item, Table) else []
-    return [asdict(cell) for place in places if (cell := place.stored()) is not None]
+    return [asdict(cell) for place in places if (cell := place.stored(results)) is not None]

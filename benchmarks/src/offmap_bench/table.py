@@ -1,4 +1,4 @@
-"""A table of a paper: its methods, settings, seeds and metrics, and the numbers that were printed."""
+"""A table of a paper: its methods, settings, seeds and metrics, and the numbers that the paper prints."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ Measure = Callable[[Any, str, int], Mapping[str, float]]
 
 
 def slug(text: str) -> str:
-    """Turns a label into the part of a file name: words in lower case, joined by hyphens.
+    """Turns a label into lower-case words joined by hyphens, for use in a file name.
 
     Example:
         >>> slug("Fashion-MNIST → MNIST")
@@ -22,7 +22,7 @@ def slug(text: str) -> str:
 
 
 def settings_of(method: Any) -> dict[str, Any]:
-    """Names the settings of a method: an estimator's parameters, a mapping's items or a dataclass's fields."""
+    """Returns the settings of a method: an estimator's parameters, a mapping's items or a dataclass's fields."""
     if isinstance(method, Mapping):
         return dict(method)
     if isinstance(method, type):
@@ -40,32 +40,32 @@ def require_known(argument: str, names: Iterable[str], known: Collection[str]) -
 
 
 def require_distinct(argument: str, labels: Sequence[str], names: Sequence[str]) -> None:
-    """Raises a ``ValueError`` if there are no labels, or if the names they are stored under are empty or clash."""
+    """Raises a ``ValueError`` if there are no labels, or if their file names are empty or clash."""
     clashing = [label for label, name in zip(labels, names, strict=True) if not name or names.count(name) > 1]
     if clashing or not labels:
-        raise ValueError(f"{argument} must be at least one, each with a file name of its own; got {clashing}")
+        raise ValueError(f"{argument} must hold one or more labels, each with a different file name; got {clashing}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """One table of a paper, ready to be run again.
+    """One table of a paper: what to run, and the numbers to compare with.
 
     Args:
-        name: What the command line calls it.
-        source: The paper and the number of its table.
+        name: Name on the command line.
+        source: The paper and the number of the table.
         caption: What the table shows.
-        rows: A label for each method: an unfitted estimator, or any value ``measure`` understands.
-        columns: The settings each method is measured in.
-        metrics: The numbers of one run.
-        measure: Called as ``measure(method, column, seed)`` with a fresh copy of the row; returns every metric.
+        rows: The methods by label: unfitted estimators, or any value that ``measure`` accepts.
+        columns: Labels of the settings in which each method is measured.
+        metrics: Names of the numbers that one run gives.
+        measure: Called as ``measure(method, column, seed)`` with a copy of the row's method; returns every metric.
         seeds: The seeds of each profile.
-        profiles: For each profile, the parameters it sets on every row that has them.
+        profiles: For each profile, the parameters to set on the rows that have them.
         printed: The paper's number for ``(row, column, metric)``, in the unit that is shown.
-        needs: Data sets that must be there.
-        notes: Choices of the protocol, and where it departs from the paper.
-        higher_is_better: The direction of a metric, for those whose best value is set in bold.
-        formats: Format of a metric, ``.2f`` if absent; one that ends in ``%`` shows a fraction as a percentage.
-        average: Adds the mean over the columns, when there are more than three.
+        needs: Names of the data sets it needs.
+        notes: Choices of the protocol, and differences from the paper's.
+        higher_is_better: Whether larger values of a metric are better; its best value is then set in bold.
+        formats: Number format of a metric, ``.2f`` by default; ``.1%`` shows a fraction as a percentage.
+        average: Adds the mean over the columns if there are more than three.
 
     Example:
         >>> table = Table(name="squares", source="Example, Table 1", rows={"two": 2, "three": 3},
@@ -107,17 +107,17 @@ class Table:
         if set(self.seeds) != set(self.profiles) or not self.seeds:
             raise ValueError(f"seeds and profiles must name the same profiles; got {[*self.seeds]}, {[*self.profiles]}")
         if empty := [profile for profile, seeds in self.seeds.items() if not seeds]:
-            raise ValueError(f"seeds must be at least one for each profile; got none for {empty}")
+            raise ValueError(f"seeds must hold one or more seeds for each profile; got none for {empty}")
         settable = {name for method in self.rows.values() for name in settings_of(method)}
         for profile, overrides in self.profiles.items():
             require_known(f"parameters of the profile {profile!r}", overrides, settable)
 
     def format(self, metric: str) -> str:
-        """How the numbers of ``metric`` are written."""
+        """Returns the number format of ``metric``."""
         return self.formats.get(metric, ".2f")
 
     def method(self, row: str, profile: str) -> Any:
-        """Makes a fresh copy of the method of ``row``, with the profile's parameters set on it."""
+        """Returns a copy of the row's method with the profile's parameters set on it."""
         method = clone(self.rows[row], safe=False)
         overrides = {name: v for name, v in self.profiles[profile].items() if name in settings_of(method)}
         if not overrides:

@@ -1,4 +1,4 @@
-"""Taking the time of a call."""
+"""Measuring how long calls take."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ import torch
 
 
 def timed(function: Callable[[], object]) -> float:
-    """Seconds that a call takes."""
+    """Calls ``function`` once and returns the seconds it took."""
     start = perf_counter()
     function()
     return perf_counter() - start
@@ -16,7 +16,7 @@ def timed(function: Callable[[], object]) -> float:
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Runs the block with ``count`` torch threads, so that two methods are timed alike.
+    """Sets the number of torch threads for the block, so that two methods are timed under the same conditions.
 
     Example:
         >>> with threads(1):

@@ -1,4 +1,4 @@
-"""Data: named sets with checksums, readers of files and folders, open-set splits, made-up images, a text encoder."""
+"""Named data sets, readers of files and folders, open-set splits, synthetic images and a text encoder."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the text encoder, and torch with it, when it is first asked for."""
+    """Imports the text encoder, and torch with it, on first use."""
     if name in ("TextEncoder", "TextTruncated"):
         return getattr(importlib.import_module("offmap.data.text"), name)
     raise AttributeError(f"module 'offmap.data' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Readers of array files: ``.npy``, ``.npz`` and the idx files of MNIST and its kin; nothing is ever unpickled."""
+"""Readers of array files: ``.npy``, ``.npz`` and the idx format of MNIST. Pickled objects are refused."""
 
 import gzip
 import zipfile
@@ -18,21 +18,21 @@ _ARCHIVE = "an .npz archive, as np.savez writes it"
 
 
 def read_npy(path: Path) -> Data:
-    """Reads one array of rows."""
+    """Reads the rows of an ``.npy`` file, which has no labels."""
     with decoding(path, "an .npy array, as np.save writes it"), path.open("rb") as file:
         rows = _array(file)
     return Data(_rows(rows), name=str(path))
 
 
 def read_npz(path: Path, split: str | None = None) -> Data:
-    """Reads rows and labels from an archive of arrays.
+    """Reads rows, and labels if there are any, from an ``.npz`` archive.
 
-    With ``split`` the keys are ``x_<split>`` and ``y_<split>``. Without it they are ``X`` or ``x`` with ``y``; failing
-    that, the only ``x_…`` key with its ``y_…``; failing that, the only key. Labels may be absent.
+    With ``split`` the keys are ``x_<split>`` and ``y_<split>``. Without it they are ``X`` or ``x`` with ``y``; if there
+    are none, the only ``x_…`` key with its ``y_…``; if there is none, the only key.
 
     Args:
         path: The archive.
-        split: Which of several splits to take.
+        split: The split to read, if the archive holds several.
     """
     with decoding(path, _ARCHIVE), zipfile.ZipFile(path) as archive:
         keys = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
@@ -49,11 +49,14 @@ def read_npz_keys(path: Path, keys: Sequence[str]) -> list[NDArray[Any]]:
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """Reads a gzipped idx file of bytes: 0, 0, the type, the number of dimensions, each dimension, the values."""
+    """Reads a gzipped idx file of bytes.
+
+    The format is: 0, 0, the type (8 for bytes), the number of dimensions, the length of each dimension, the values.
+    """
     with decoding(path, "a gzipped idx file"):
         content = gzip.decompress(path.read_bytes())
         if content[:3] != b"\x00\x00\x08":
-            raise ValueError("it does not start as an idx file of bytes does")
+            raise ValueError("it does not start with the header of an idx file of bytes")
         n_dims = content[3]
         shape = np.frombuffer(content, dtype=">i4", count=n_dims, offset=4)
         return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * n_dims).reshape(shape)
@@ -68,8 +71,8 @@ def _array(file: IO[bytes]) -> NDArray[Any]:
     try:
         return np.lib.format.read_array(file, allow_pickle=False)
     except ValueError as error:
-        # NumPy takes whatever it does not know for a pickle, and says how to load that.
-        raise ValueError("expected whole arrays of numbers or strings") from error
+        # NumPy takes any unknown format for a pickle, and its message says how to load one.
+        raise ValueError("expected complete arrays of numbers or strings") from error
 
 
 def _rows(array: NDArray[Any]) -> NDArray[Any]:

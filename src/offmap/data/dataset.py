@@ -1,4 +1,4 @@
-"""What is known of a named data set: what it is, whence it comes, under which licence, in which files."""
+"""The description of a named data set: its contents, origin, licence and files."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,7 +11,7 @@ __all__ = ["DataSet", "Split", "Table"]
 
 @dataclass(frozen=True)
 class Split:
-    """One part of a data set, in one or more stored forms that hold the same rows."""
+    """One split of a data set, and the alternative files that hold it."""
 
     name: str
     rows: int
@@ -20,7 +20,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Table:
-    """One table of a data set, with the columns that are strings whatever they look like."""
+    """One table of a data set. The columns ``strings`` are read as strings, even if they look like numbers."""
 
     name: str
     rows: int
@@ -33,14 +33,14 @@ class DataSet:
     """One named data set: either splits of rows and labels, or tables.
 
     Args:
-        name: The name it is loaded by.
-        kind: What a row is.
-        about: What the set holds.
-        licence: The licence as its makers state it.
-        origin: Where its makers publish it.
-        splits: Its splits.
-        tables: Its tables.
-        class_names: The name of each integer label.
+        name: Name to load it by.
+        kind: Kind of its rows.
+        about: Short description of the contents.
+        licence: The licence as its authors state it.
+        origin: Where its authors publish it.
+        splits: The splits, if it holds rows and labels.
+        tables: The tables, if it holds tables.
+        class_names: Name of each integer label.
     """
 
     name: str
@@ -59,6 +59,6 @@ class DataSet:
 
     @property
     def alternatives(self) -> tuple[tuple[tuple[File, ...], ...], ...]:
-        """For each split or table, the sets of files of which one must be found."""
+        """For each split or table, the alternative sets of files; one set must be found."""
         splits = tuple(tuple(source.files for source in split.sources) for split in self.splits)
         return splits + tuple(((table.file,),) for table in self.tables)

@@ -1,4 +1,4 @@
-"""One clear error for a file that cannot be decoded, whichever library tried."""
+"""One kind of error for files that cannot be decoded, whichever library reads them."""
 
 import lzma
 import zipfile
@@ -14,11 +14,11 @@ _FAILURES = (ValueError, OSError, EOFError, RuntimeError, zlib.error, lzma.LZMAE
 
 @contextmanager
 def decoding(path: Path, form: str) -> Iterator[None]:
-    """Turns whatever goes wrong while ``path`` is decoded into a ValueError that names the file.
+    """Turns errors of decoding libraries inside the block into a ``ValueError`` that names the file.
 
     Args:
         path: The file.
-        form: What it is read as.
+        form: The expected format, for the message.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Downloads: into a temporary file, checked, then renamed, so that a half-written file never has the final name."""
+"""Downloads data files. A file gets its final name only after it is complete and its checksum is verified."""
 
 import os
 import tempfile
@@ -14,18 +14,18 @@ from offmap.progress import bar
 __all__ = ["download"]
 
 _CHUNK = 1 << 20
-_PATIENCE_SECONDS = 30.0
+_TIMEOUT_SECONDS = 30.0
 
 
 def download(file: File) -> Path:
-    """Fetches ``file`` from its official address into the user's cache and returns where it lies.
+    """Downloads ``file`` from its official address into the user's cache and returns its path.
 
     Args:
         file: A file that has an address.
 
     Raises:
-        DataNotFound: The address did not answer.
-        DataCorrupt: It answered with other bytes than the checksum names.
+        DataNotFound: The download failed.
+        DataCorrupt: The downloaded bytes do not match the checksum.
     """
     target = cache_folder() / file.path
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def download(file: File) -> Path:
 
 @contextmanager
 def _temporary_beside(target: Path) -> Iterator[Path]:
-    # The rename is atomic only within one file system, so the temporary file lies in the target's folder.
+    # Renaming is atomic only within one file system, so the temporary file is in the same folder.
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
     os.close(handle)
     try:
@@ -51,7 +51,7 @@ def _temporary_beside(target: Path) -> Iterator[Path]:
 
 
 def _copy(url: str, target: Path) -> None:
-    with urllib.request.urlopen(url, timeout=_PATIENCE_SECONDS) as answer, target.open("wb") as sink:
+    with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as answer, target.open("wb") as sink:
         size = int(answer.headers.get("Content-Length") or 0)
         with bar(f"{target.stem} (MiB)", total=-(-size // _CHUNK)) as shown:
             while chunk := answer.read(_CHUNK):

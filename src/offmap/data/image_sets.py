@@ -1,4 +1,4 @@
-"""The named sets of images."""
+"""The named data sets of images."""
 
 import string
 
@@ -48,7 +48,7 @@ IMAGE_SETS = (
     DataSet(
         "fashion-mnist",
         "images",
-        about="grey pictures of clothes, 28x28, 10 classes",
+        about="greyscale images of clothes, 28x28, 10 classes",
         licence="MIT (Zalando SE)",
         origin=_ZALANDO,
         splits=(
@@ -119,7 +119,7 @@ IMAGE_SETS = (
     DataSet(
         "cifar10",
         "images",
-        about="colour pictures of things, 32x32x3: the first 2,000 training and 500 test images of each class",
+        about="colour images of objects, 32x32x3: the first 2,000 training and 500 test images of each class",
         licence="none stated; cite Krizhevsky 2009",
         origin=_TORONTO,
         splits=(_split("train", 20_000, _CIFAR10), _split("test", 5_000, _CIFAR10)),
@@ -128,7 +128,7 @@ IMAGE_SETS = (
     DataSet(
         "svhn",
         "images",
-        about="house-number digits, 32x32x3: a random sample, cut from the full-number images",
+        about="house-number digits, 32x32x3: a random sample, cropped from the full-number images",
         licence="non-commercial use only; cite Netzer et al. 2011",
         origin="http://ufldl.stanford.edu/housenumbers",
         splits=(_split("train", 10_000, _SVHN), _split("test", 5_000, _SVHN)),
@@ -137,7 +137,7 @@ IMAGE_SETS = (
     DataSet(
         "cifar100",
         "images",
-        about="colour pictures of things, 32x32x3: 50 test images of each of 100 classes",
+        about="colour images of objects, 32x32x3: 50 test images of each of 100 classes",
         licence="none stated; cite Krizhevsky 2009",
         origin=_TORONTO,
         splits=(_split("test", 5_000, _CIFAR100, names="class_names"),),
@@ -145,7 +145,7 @@ IMAGE_SETS = (
     DataSet(
         "tiny-imagenet",
         "images",
-        about="colour pictures of things, halved to 32x32x3: 30 training images of each of 200 classes",
+        about="colour images of objects, downsampled to 32x32x3: 30 training images of each of 200 classes",
         licence="none stated; ImageNet terms: non-commercial research",
         origin="https://www.image-net.org",
         splits=(_split("train", 6_000, _TINY_IMAGENET, names="class_names"),),

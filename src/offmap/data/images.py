@@ -1,4 +1,4 @@
-"""Reader of folders of images: a sub-folder is a label."""
+"""Reader of folders of images. Sub-folders are labels."""
 
 from pathlib import Path
 from typing import Any
@@ -18,17 +18,17 @@ _COLOUR = ("P", "RGB", "RGBA", "CMYK", "YCbCr")
 
 
 def read_images(folder: Path) -> Data:
-    """Reads the PNG and JPEG images of a folder in the order of their paths.
+    """Reads the PNG and JPEG images of a folder, sorted by path.
 
-    Images in sub-folders carry the sub-folder's name as their label; images in the folder itself have none. All must
-    have one size. The result is ``(n, h, w)`` if all are grey, else ``(n, h, w, 3)``; transparency is dropped.
+    The label of an image is the name of its sub-folder; images directly in the folder have no labels. All images must
+    have the same size. The shape is ``(n, h, w)`` if all are greyscale, else ``(n, h, w, 3)``; transparency is dropped.
 
     Args:
         folder: The folder.
     """
     paths = sorted(path for path in folder.rglob("*") if _is_image(path.relative_to(folder)))
     if not paths:
-        raise ValueError(f"{folder} must hold images ({', '.join(IMAGE_SUFFIXES)}); none was found")
+        raise ValueError(f"{folder} must contain images ({', '.join(IMAGE_SUFFIXES)}); none was found")
     images = [_read_image(path) for path in paths]
     _require_one_size(paths, images)
     if any(image.mode == "RGB" for image in images):
@@ -44,7 +44,7 @@ def _is_image(path: Path) -> bool:
 def _read_image(path: Path) -> Image.Image:
     with decoding(path, "an image"), Image.open(path) as image:
         if image.mode not in _GREY + _COLOUR:
-            raise ValueError(f"its mode is {image.mode}, but 8 bits a channel are expected")
+            raise ValueError(f"its mode is {image.mode}; 8 bits per channel are expected")
         # A palette may hold transparent entries, which only RGBA can express.
         upright = ImageOps.exif_transpose(image.convert("RGBA") if image.mode == "P" else image)
         return upright.convert("L" if image.mode in _GREY else "RGB")
@@ -54,7 +54,7 @@ def _require_one_size(paths: list[Path], images: list[Image.Image]) -> None:
     for path, image in zip(paths, images, strict=True):
         if image.size != images[0].size:
             expected, found = ("x".join(map(str, one.size)) for one in (images[0], image))
-            raise ValueError(f"all images must have one size: {path} is {found}, but {paths[0]} is {expected}")
+            raise ValueError(f"all images must have the same size: {path} is {found}, but {paths[0]} is {expected}")
 
 
 def _folder_labels(folder: Path, paths: list[Path]) -> NDArray[Any] | None:
@@ -63,5 +63,5 @@ def _folder_labels(folder: Path, paths: list[Path]) -> NDArray[Any] | None:
         return None
     if not all(parents):
         stray = paths[parents.index(())]
-        raise ValueError(f"{folder} must hold images either in sub-folders or not, but {stray} lies beside sub-folders")
+        raise ValueError(f"{folder} has images in sub-folders, so {stray} must be moved into one of them")
     return np.array([parent[0] for parent in parents])

@@ -1,4 +1,4 @@
-"""Readers: any supported file, folder or named data set through one door."""
+"""Reads any supported file, folder of images or named data set."""
 
 from pathlib import Path
 
@@ -15,18 +15,18 @@ FILE_SUFFIXES = (".npz", ".npy", *TABLE_SUFFIXES)
 
 
 def read(path: str | Path, text: str | None = None, label: str | None = None, split: str | None = None) -> Data:
-    """Reads rows, and labels where there are any, from a file or a folder of images.
+    """Reads rows, and labels if there are any, from a file or a folder of images.
 
     - ``.npz``: the keys ``X`` or ``x`` with ``y``, or ``x_<split>`` with ``y_<split>``;
     - ``.npy``: rows only;
     - ``.csv``, ``.tsv`` (without quoting), both also as ``.gz``, and ``.parquet``: a table with a header;
-    - a folder: PNG and JPEG images of one size; sub-folders are labels.
+    - a folder: PNG and JPEG images of the same size; sub-folders are labels.
 
     Args:
         path: The file or folder.
-        text: The column of texts of a table. Without it all columns but ``label`` must be numbers.
-        label: The column of labels of a table.
-        split: The split of an ``.npz`` file that has several.
+        text: Name of the text column of a table. Without it, all columns except ``label`` must be numeric.
+        label: Name of the label column of a table.
+        split: The split to read from an ``.npz`` file that has several.
 
     Raises:
         FileNotFoundError: There is no such file or folder.
@@ -51,16 +51,17 @@ def read(path: str | Path, text: str | None = None, label: str | None = None, sp
 
 
 def open_data(spec: str, text: str | None = None, label: str | None = None, split: str | None = None) -> Data:
-    """Opens what ``spec`` names: a path, which goes first, or a data set; ``:split`` may follow either.
+    """Reads a file, a folder or a named data set. A path has priority over a data set of the same name.
 
     Args:
-        spec: Such as ``"rows.csv"``, ``"images/"``, ``"rows.npz:test"``, ``"digits"`` or ``"fashion-mnist:test"``.
-        text: The column of texts of a table.
-        label: The column of labels of a table.
+        spec: Path or name, with an optional ``:split``: ``"rows.csv"``, ``"images/"``, ``"rows.npz:test"``,
+            ``"digits"`` or ``"fashion-mnist:test"``.
+        text: Name of the text column of a table.
+        label: Name of the label column of a table.
         split: The split, if ``spec`` does not name it.
 
     Raises:
-        DataNotFound: There is neither such a path nor such a data set.
+        DataNotFound: ``spec`` is neither a path nor a data set.
 
     Example:
         >>> open_data("iris").X.shape
@@ -76,7 +77,7 @@ def open_data(spec: str, text: str | None = None, label: str | None = None, spli
 
 
 def path_of(spec: str) -> Path | None:
-    """The file or folder that ``spec`` names, without a split; None if it names a data set or nothing."""
+    """Returns the path in ``spec`` without the split, or None if ``spec`` is not a path that exists."""
     name, _ = _separate(spec, None)
     return Path(name) if _on_disk(name) else None
 
@@ -87,16 +88,16 @@ def _separate(spec: str, split: str | None) -> tuple[str, str | None]:
     if is_whole:
         return spec, split
     if split not in (None, named_split):
-        raise ValueError(f"split must be named once, but is {split!r} beside {spec!r}")
+        raise ValueError(f"split must be given once; got split={split!r} and {spec!r}")
     return name, named_split
 
 
 def _on_disk(name: str) -> bool:
-    # Path("") is the current folder, which nobody meant.
+    # Path("") is the current folder, which is never what was meant.
     return bool(name) and Path(name).exists()
 
 
 def _refuse(where: str | Path, wanted: str, **options: str | None) -> None:
     for option, value in options.items():
         if value is not None:
-            raise ValueError(f"{option} must be left out: it belongs to {wanted}, and {where} is none")
+            raise ValueError(f"{option} must be left out: it is an option of {wanted}, which {where} is not")

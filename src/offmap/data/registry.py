@@ -1,4 +1,4 @@
-"""Named data sets: looked up in ``OFFMAP_DATA``, then in the user's cache, then fetched from their official address."""
+"""Loads data sets by name from ``$OFFMAP_DATA``, the user's cache or their official address, in this order."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -24,16 +24,16 @@ CATALOGUE: dict[str, DataSet] = {each.name: each for each in (*IMAGE_SETS, *TEXT
 
 @dataclass(frozen=True)
 class Listing:
-    """One line of the list of data sets.
+    """One entry of the list of data sets.
 
     Args:
-        name: The name it is loaded by.
-        kind: What a row is.
-        rows: The number of rows of each split or table.
-        about: What the set holds.
-        licence: The licence as its makers state it.
-        found: Whether all of it is on this machine.
-        where: The folder it was found in, or how to get it.
+        name: Name to load it by.
+        kind: Kind of its rows: ``"images"``, ``"text"``, ``"features"`` or ``"tables"``.
+        rows: Number of rows of each split or table.
+        about: Short description of the contents.
+        licence: The licence as its authors state it.
+        found: Whether all of its files are on this machine.
+        where: The folder that holds it, or how to get it.
     """
 
     name: str
@@ -56,7 +56,7 @@ def names() -> tuple[str, ...]:
 
 
 def describe() -> list[Listing]:
-    """Lists all data sets: what they are, and where each was found or how to get it.
+    """Returns an entry for each data set: its contents, and where it was found or how to get it.
 
     Example:
         >>> digits = describe()[0]
@@ -67,7 +67,7 @@ def describe() -> list[Listing]:
 
 
 def hint(name: str) -> str:
-    """Returns which data sets a misspelt name may have meant.
+    """Returns a suggestion for an unknown name: the most similar data set, or how to list all.
 
     Example:
         >>> hint("fashon-mnist")
@@ -81,12 +81,12 @@ def load(name: str, split: str | None = None) -> Data:
     """Loads one split of a named data set. The arrays are shared between calls and read-only.
 
     Args:
-        name: One of :func:`names`.
-        split: The split; without it ``"train"``, or the first of a set that has no such split.
+        name: Name of the data set; ``names()`` lists them.
+        split: Name of the split. By default ``"train"``, or the first split if there is no ``"train"``.
 
     Raises:
-        DataNotFound: The set is neither on this machine nor to be had from an official address.
-        DataCorrupt: A file of it has another checksum than it should.
+        DataNotFound: The data set is not on this machine and cannot be downloaded.
+        DataCorrupt: A file does not have the expected checksum.
 
     Example:
         >>> digits = load("digits")
@@ -107,17 +107,18 @@ def load_table(name: str, table: str | None = None) -> pd.DataFrame:
 
     Args:
         name: A data set of the kind ``"tables"``.
-        table: The table; it may be left out where there is one only.
+        table: Name of the table. It may be left out if there is only one.
 
     Raises:
-        DataNotFound: The set is neither on this machine nor to be had from an official address.
-        DataCorrupt: A file of it has another checksum than it should.
+        DataNotFound: The data set is not on this machine and cannot be downloaded.
+        DataCorrupt: A file does not have the expected checksum.
     """
     data_set = _named(name)
     chosen = [each for each in data_set.tables if table in (None, each.name)]
     if len(chosen) != 1:
-        held = f"one of {_listed(data_set.rows)}" if data_set.tables else f"left to load({name!r}): it holds no tables"
-        raise ValueError(f"table of {name!r} must be {held}, not {table!r}")
+        if not data_set.tables:
+            raise ValueError(f"{name!r} holds no tables: use load({name!r})")
+        raise ValueError(f"table of {name!r} must be one of {_listed(data_set.rows)}, not {table!r}")
     _, stamps = _obtain(data_set, [(chosen[0].file,)])
     return _decode_table(chosen[0], stamps[0]).copy()
 
@@ -125,7 +126,7 @@ def load_table(name: str, table: str | None = None) -> pd.DataFrame:
 def _named(name: str) -> DataSet:
     if name.lower() in CATALOGUE:
         return CATALOGUE[name.lower()]
-    raise ValueError(f"name must be a data set, not {name!r}; {hint(name)}")
+    raise ValueError(f"name must be the name of a data set, not {name!r}; {hint(name)}")
 
 
 def _choose_split(data_set: DataSet, split: str | None) -> Split:
@@ -138,7 +139,7 @@ def _choose_split(data_set: DataSet, split: str | None) -> Split:
 
 
 def _obtain(data_set: DataSet, alternatives: Sequence[tuple[File, ...]]) -> tuple[int, tuple[Stamp, ...]]:
-    """Returns which of the alternatives there is, and its checked files; fetches one if there is none."""
+    """Finds or downloads the files of one alternative; returns its position and the checked files."""
     for number, files in enumerate(alternatives):
         places = [place for file in files if (place := find(file))]
         if len(places) == len(files):
@@ -148,7 +149,7 @@ def _obtain(data_set: DataSet, alternatives: Sequence[tuple[File, ...]]) -> tupl
         if all(file.url for file in files):
             return number, _fetch(files, looked)
     raise DataNotFound(
-        f"{looked}, and no official address has it in this form. It is made from {data_set.origin}: put the file into "
+        f"{looked}, and it cannot be downloaded in this form. It is derived from {data_set.origin}: put the file into "
         "the folder that OFFMAP_DATA names, or read your own copy with offmap.data.read(path)"
     )
 
@@ -176,11 +177,11 @@ def _decode_table(table: Table, stamp: Stamp) -> pd.DataFrame:
 
 def _listing(data_set: DataSet) -> Listing:
     held = [any(all(map(find, files)) for files in alternatives) for alternatives in data_set.alternatives]
-    found, where = all(held), _whereabouts(data_set, all(held))
+    found, where = all(held), _where(data_set, all(held))
     return Listing(data_set.name, data_set.kind, data_set.rows, data_set.about, data_set.licence, found, where)
 
 
-def _whereabouts(data_set: DataSet, found: bool) -> str:
+def _where(data_set: DataSet, found: bool) -> str:
     files = [file for alternatives in data_set.alternatives for alternative in alternatives for file in alternative]
     if not files:
         return data_set.origin
@@ -189,7 +190,7 @@ def _whereabouts(data_set: DataSet, found: bool) -> str:
         return str(place).removesuffix(file.path).rstrip("/\\")
     if any(file.url for file in files):
         return f"downloads on first use from {data_set.origin}"
-    return f"not found; made from {data_set.origin}"
+    return f"not found; derived from {data_set.origin}"
 
 
 def _file_names(files: Sequence[File]) -> str:

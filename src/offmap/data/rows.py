@@ -1,4 +1,4 @@
-"""What every data set and reader hands over: rows, their labels and a name."""
+"""Rows with labels and a name, as all readers return them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ class Data:
 
     Args:
         X: Images ``(n, h, w)`` or ``(n, h, w, c)``, features ``(n, d)``, or an ``(n,)`` array of Python strings.
-        y: One label a row, or None where there are none.
-        name: Where the rows come from: a data set or a path.
-        class_names: The name of each integer label, where the source states it.
-        feature_names: The name of each feature, where the source states it.
+        y: One label per row, or None if there are no labels.
+        name: Name of the data set, or the path of the file.
+        class_names: Name of each integer label, if known.
+        feature_names: Name of each feature, if known.
 
     Example:
         >>> data = Data(as_texts(["pay a bill", "book a flight"]), np.array(["pay", "travel"]), name="intents")
@@ -47,26 +47,26 @@ class Data:
                 f"not {self.X.dtype} of shape {self.X.shape}"
             )
         if self.y is not None and self.y.shape != (len(self.X),):
-            raise ValueError(f"{name}: y must have shape ({len(self.X)},), one label a row, not {self.y.shape}")
+            raise ValueError(f"{name}: y must have shape ({len(self.X)},), one label per row, not {self.y.shape}")
 
     def __len__(self) -> int:
         return len(self.X)
 
     @property
     def rows(self) -> Any:
-        """The rows with the names of their features, as a data frame, where there are names; else ``X``."""
+        """The rows as a data frame if the names of the features are known, else ``X``."""
         return pd.DataFrame(self.X, columns=list(self.feature_names)) if self.feature_names else self.X
 
     @property
     def kind(self) -> Kind:
-        """What a row is."""
+        """Kind of the rows: ``"images"``, ``"text"`` or ``"features"``."""
         if self.X.dtype == object:
             return "text"
         return "features" if self.X.ndim == 2 else "images"
 
 
 def as_texts(texts: Iterable[str]) -> NDArray[np.object_]:
-    """Returns texts as a 1-D array of Python strings, which can be masked and is as small as the texts.
+    """Returns texts as a 1-D object array of strings, which supports masks and does not pad to the longest text.
 
     Example:
         >>> as_texts(["pay a bill", "book a flight"])[np.array([False, True])]

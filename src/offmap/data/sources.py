@@ -1,4 +1,4 @@
-"""The forms in which data sets are stored: each source names its files and reads them once they are found."""
+"""The file formats of the named data sets. A source lists the files it needs and reads them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ __all__ = ["BundledImages", "BundledTable", "IdxSource", "NpzSource", "Source", 
 
 
 class Source(ABC):
-    """One stored form of one split."""
+    """One way to store one split of a data set."""
 
     @property
     @abstractmethod
@@ -26,12 +26,12 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, paths: Sequence[Path]) -> Data:
-        """Reads the rows from the places of :attr:`files`."""
+        """Reads the split from the paths of ``files``, in the same order."""
 
 
 @dataclass(frozen=True)
 class NpzSource(Source):
-    """Rows and labels under two keys of an ``.npz`` archive, and the names of the labels under a third, if given."""
+    """Rows, labels and optionally class names, under three keys of an ``.npz`` archive."""
 
     file: File
     x: str
@@ -44,11 +44,11 @@ class NpzSource(Source):
         return (self.file,)
 
     def read(self, paths: Sequence[Path]) -> Data:
-        """Reads the arrays."""
+        """Reads the arrays of the archive."""
         keys = [self.x, self.y] + ([self.names] if self.names else [])
         rows, labels, *names = read_npz_keys(paths[0], keys)
         if rows.ndim == 2:
-            # Stored small where they are whole numbers, but features are no grey levels: bytes would be taken for such.
+            # Integer features may be stored as bytes, which the estimators would take for grey levels.
             rows = rows.astype(np.float64)
         return Data(rows, labels, class_names=tuple(names[0].tolist()) if names else ())
 
@@ -72,7 +72,7 @@ class IdxSource(Source):
 
 @dataclass(frozen=True)
 class TextSource(Source):
-    """The columns ``text`` and ``label`` of a table, or those of its rows whose column ``split`` has one value."""
+    """Texts and labels in two columns of a table, optionally of the rows with one value of the column ``split``."""
 
     file: File
     label: str = "label"
@@ -93,13 +93,13 @@ class TextSource(Source):
 
 @dataclass(frozen=True)
 class BundledTable(Source):
-    """A table that comes with scikit-learn, by the name of its loader."""
+    """Features and labels that come with scikit-learn, by the name of their loader."""
 
     loader: str
 
     @property
     def files(self) -> tuple[File, ...]:
-        """None: scikit-learn carries its own."""
+        """None: the data come with scikit-learn."""
         return ()
 
     def read(self, paths: Sequence[Path]) -> Data:
@@ -114,7 +114,7 @@ class BundledImages(Source):
 
     @property
     def files(self) -> tuple[File, ...]:
-        """None: scikit-learn carries its own."""
+        """None: the data come with scikit-learn."""
         return ()
 
     def read(self, paths: Sequence[Path]) -> Data:

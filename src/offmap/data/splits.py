@@ -1,4 +1,4 @@
-"""Open-set splits: some classes are taught, the others are met at test time only."""
+"""Open-set splits: the training set holds some of the classes, the test set holds all of them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ __all__ = ["OpenSplit", "hold_out_classes", "known_classes"]
 
 @dataclass(frozen=True, eq=False)
 class OpenSplit:
-    """Training rows of known classes, and test rows of all classes.
+    """Training rows of the known classes, and test rows of all classes.
 
     Args:
-        X_train: Rows of known classes, in their order.
-        y_train: Their labels.
-        X_test: The other rows of known classes, and all rows of unknown classes, in their order.
-        y_test: Their true labels.
-        unknown: Which test rows belong to no known class.
+        X_train: Training rows, in their original order.
+        y_train: Labels of the training rows.
+        X_test: The other rows of the known classes and all rows of the unknown ones, in their original order.
+        y_test: True labels of the test rows.
+        unknown: True for each test row of an unknown class.
     """
 
     X_train: NDArray[Any]
@@ -33,13 +33,14 @@ class OpenSplit:
 
 
 def known_classes(labels: Iterable[Any], ratio: float, seed: int) -> NDArray[Any]:
-    """Draws the known classes as the field's common code does: ``choice(sorted labels, round(n · ratio))``.
+    """Draws the classes to treat as known: ``choice(sorted labels, round(n · ratio))``.
 
-    The stream is that of ``np.random.seed(seed)``, drawn from a generator of its own.
+    The draw equals that of published open-set code, which calls ``np.random.seed(seed)``; the global random state is
+    not used.
 
     Args:
-        labels: Labels, in any order and number.
-        ratio: Share of the classes to be known, in (0, 1].
+        labels: Labels in any order; repetitions do not matter.
+        ratio: Fraction of the classes to treat as known, in (0, 1].
         seed: Seed of the draw.
 
     Example:
@@ -48,20 +49,20 @@ def known_classes(labels: Iterable[Any], ratio: float, seed: int) -> NDArray[Any
     """
     classes = np.unique(np.asarray(list(labels)))
     if not 0 < ratio <= 1 or not round(len(classes) * ratio):
-        raise ValueError(f"ratio must be in (0, 1] and keep a class of {len(classes)}, not {ratio}")
+        raise ValueError(f"ratio must be in (0, 1] and large enough to keep one of {len(classes)} classes, not {ratio}")
     return np.random.RandomState(seed).choice(classes, round(len(classes) * ratio), replace=False)
 
 
 def hold_out_classes(
     X: ArrayLike | Sequence[str], y: ArrayLike, known: ArrayLike, *, test_size: float = 0.3, seed: int = 0
 ) -> OpenSplit:
-    """Splits rows so that training sees known classes only and the test meets the others too.
+    """Splits labelled rows into a training set of the known classes and a test set of all classes.
 
     Args:
-        X: Rows: an array, or texts.
-        y: One label a row.
-        known: The classes to teach.
-        test_size: Share of each known class that is kept for the test.
+        X: Rows: an array or texts.
+        y: One label per row.
+        known: The known classes.
+        test_size: Fraction of each known class that goes into the test set.
         seed: Seed of the split.
 
     Example:
@@ -70,14 +71,14 @@ def hold_out_classes(
         >>> split.y_train, split.y_test, split.unknown
         (array([0, 0, 0, 1, 1, 1]), array([0, 1, 2, 2, 2, 2]), array([False, False,  True,  True,  True,  True]))
     """
-    rows, labels, taught = _as_rows(X), np.asarray(y), np.unique(np.asarray(known))
+    rows, labels, classes = _as_rows(X), np.asarray(y), np.unique(np.asarray(known))
     if labels.shape != (len(rows),):
-        raise ValueError(f"y must have shape ({len(rows)},), one label a row of X, not {labels.shape}")
-    if not len(taught) or not set(taught.tolist()) <= set(labels.tolist()):
-        raise ValueError(f"known must be one or more of the labels of y, not {taught.tolist()}")
+        raise ValueError(f"y must have shape ({len(rows)},), one label per row of X, not {labels.shape}")
+    if not len(classes) or not set(classes.tolist()) <= set(labels.tolist()):
+        raise ValueError(f"known must be one or more of the labels of y, not {classes.tolist()}")
     if not 0 < test_size < 1:
         raise ValueError(f"test_size must be in (0, 1), not {test_size}")
-    is_known = np.isin(labels, taught)
+    is_known = np.isin(labels, classes)
     candidates = np.flatnonzero(is_known)
     train, _ = train_test_split(candidates, test_size=test_size, random_state=seed, stratify=labels[candidates])
     in_train = np.isin(np.arange(len(rows)), train)

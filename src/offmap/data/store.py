@@ -1,4 +1,4 @@
-"""Where data files lie: the folder named by ``OFFMAP_DATA``, then the user's cache; checksums guard both."""
+"""Finds data files in ``$OFFMAP_DATA`` or the user's cache, and verifies their checksums."""
 
 import hashlib
 import os
@@ -12,11 +12,11 @@ __all__ = ["DataCorrupt", "DataNotFound", "File", "Stamp", "cache_folder", "chec
 
 
 class DataNotFound(FileNotFoundError):
-    """A data set that is neither on this machine nor to be had from its official address."""
+    """A data set is not on this machine and cannot be downloaded."""
 
 
 class DataCorrupt(ValueError):
-    """A data file whose bytes are not the ones its checksum names."""
+    """A data file does not have the expected checksum."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class File:
     """One file of a data set.
 
     Args:
-        path: Place inside a data folder, with forward slashes.
+        path: Path inside a data folder, with forward slashes.
         sha256: Checksum of the file.
-        url: Official address, or None where no stable official file exists.
+        url: Official address, or None if there is no stable one.
     """
 
     path: str
@@ -36,7 +36,7 @@ class File:
 
 @dataclass(frozen=True)
 class Stamp:
-    """A file as it was when looked at: a change of time or size makes another stamp."""
+    """Path, modification time and size of a file, which show whether it has changed."""
 
     path: Path
     modified: int
@@ -44,43 +44,43 @@ class Stamp:
 
     @classmethod
     def of(cls, path: Path) -> "Stamp":
-        """Looks at ``path`` now."""
+        """Returns the current stamp of ``path``."""
         status = path.stat()
         return cls(path, status.st_mtime_ns, status.st_size)
 
 
 def user_cache() -> Path:
-    """Returns the user's cache, or the folder that ``$OFFMAP_CACHE`` names in its place."""
+    """Returns the folder of the user's cache: ``$OFFMAP_CACHE`` if it is set, else the platform's default."""
     moved = os.environ.get("OFFMAP_CACHE")
     return Path(moved).expanduser() if moved else user_cache_path("offmap", appauthor=False)
 
 
 def cache_folder() -> Path:
-    """Returns the folder of the user's cache that downloads go to."""
+    """Returns the folder of downloaded data files in the user's cache."""
     return user_cache() / "data"
 
 
 def folders() -> tuple[Path, ...]:
-    """Returns the folders that are searched, in order."""
+    """Returns the folders to search for data files, in order."""
     named = os.environ.get("OFFMAP_DATA")
     return (Path(named).expanduser(), cache_folder()) if named else (cache_folder(),)
 
 
 def find(file: File) -> Path | None:
-    """Returns the first place that holds ``file``, unchecked, or None."""
+    """Returns the path of ``file`` in the first folder that has it, or None. The checksum is not verified."""
     return next((folder / file.path for folder in folders() if (folder / file.path).is_file()), None)
 
 
 def check(path: Path, sha256: str, source: str = "") -> Stamp:
-    """Returns the stamp of ``path`` if its bytes have the checksum, else raises; an unchanged file is hashed once.
+    """Verifies the checksum of ``path`` and returns its stamp. A file is hashed again only if it has changed.
 
     Args:
         path: The file.
-        sha256: The checksum it must have.
-        source: What to call it in the error, where that is not its path.
+        sha256: The expected checksum.
+        source: Name of the file in the error message; its path by default.
 
     Raises:
-        DataCorrupt: The bytes are others.
+        DataCorrupt: The checksum differs.
     """
     stamp = Stamp.of(path)
     found = _digest(stamp)

@@ -1,4 +1,4 @@
-"""Made-up images that no model should find familiar: pure noise, and no content at all."""
+"""Synthetic images that should be novel to any model: uniform noise and constant images."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ __all__ = ["constant_images", "uniform_noise"]
 
 
 def uniform_noise(n: int, shape: Sequence[int], seed: int = 0) -> NDArray[np.uint8]:
-    """Returns images whose every value is drawn alone and uniformly from 0 to 255.
+    """Returns images whose pixel values are drawn independently and uniformly from 0 to 255.
 
     Args:
         n: Number of images.
@@ -24,7 +24,7 @@ def uniform_noise(n: int, shape: Sequence[int], seed: int = 0) -> NDArray[np.uin
 
 
 def constant_images(n: int, shape: Sequence[int], seed: int = 0) -> NDArray[np.uint8]:
-    """Returns images of one grey level or one colour each, drawn uniformly from 0 to 255.
+    """Returns images of a single grey level or colour each, drawn uniformly from 0 to 255.
 
     Args:
         n: Number of images.

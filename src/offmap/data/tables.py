@@ -16,19 +16,19 @@ from offmap.data.rows import Data, as_texts
 __all__ = ["TABLE_SUFFIXES", "NoSuchColumn", "read_frame", "read_table"]
 
 TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
-_SPELLINGS_OF_MISSING = ("", "na", "n/a", "nan", "none", "null")
+_MISSING = ("", "na", "n/a", "nan", "none", "null")
 
 
 class NoSuchColumn(ValueError):
-    """A table lacks the column that was named as its text or its label."""
+    """A table has no column of the given name."""
 
 
 def read_frame(path: Path, strings: Sequence[str] = ()) -> pd.DataFrame:
-    """Reads a table as it stands: no cell is taken for a missing value, and a ``.tsv`` knows no quotes.
+    """Reads a table. No text is converted to a missing value, and quotes have no meaning in a ``.tsv`` file.
 
     Args:
         path: The table.
-        strings: Columns to read as strings, whatever they look like.
+        strings: Columns to read as strings, even if they look like numbers.
     """
     with decoding(path, "a table"):
         if path.name.lower().endswith(".parquet"):
@@ -41,11 +41,11 @@ def read_table(path: Path, text: str | None = None, label: str | None = None) ->
 
     Args:
         path: The table.
-        text: The column of texts. Without it all columns but ``label`` are features and must be numbers.
-        label: The column of labels, if there is one.
+        text: Name of the text column. Without it, all columns except ``label`` are features and must be numeric.
+        label: Name of the label column, if there is one.
     """
     if text is not None and text == label:
-        raise ValueError(f"text and label must name two columns, not {text!r} twice")
+        raise ValueError(f"text and label must be two different columns; both are {text!r}")
     frame = read_frame(path, strings=[column for column in (text, label) if column is not None])
     if frame.empty:
         raise ValueError(f"{path} must have at least one row")
@@ -64,12 +64,12 @@ def _read_lines(path: Path, strings: Sequence[str]) -> pd.DataFrame:
     frame = _parsed(path, strings)
     filled = np.flatnonzero((frame.notna() & (frame != "")).any(axis=1))
     rows = int(filled[-1]) + 1 if len(filled) else 0
-    # Empty lines at the end are no rows, and are not to decide what columns hold.
+    # Read again without the empty lines at the end, which would turn columns of numbers into strings.
     return frame if rows == len(frame) else _parsed(path, strings, rows)
 
 
 def _parsed(path: Path, strings: Sequence[str], rows: int | None = None) -> pd.DataFrame:
-    """The first ``rows`` rows. One that is empty counts: left out, it would shift those after it."""
+    """Parses the first ``rows`` rows. Empty lines are kept, since dropping them would shift the rows after them."""
     tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -80,7 +80,7 @@ def _parsed(path: Path, strings: Sequence[str], rows: int | None = None) -> pd.D
                 quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL,
                 keep_default_na=False,
                 dtype=dict.fromkeys(strings, str),
-                # Else surplus cells would become an index, and every column would shift by one.
+                # Otherwise surplus cells become an index, and every column shifts by one.
                 index_col=False,
                 low_memory=False,
                 skip_blank_lines=False,
@@ -92,26 +92,26 @@ def _parsed(path: Path, strings: Sequence[str], rows: int | None = None) -> pd.D
 
 def _features(frame: pd.DataFrame, path: Path) -> NDArray[np.float64]:
     if not len(frame.columns):
-        raise ValueError(f"{path} must have a column of numbers beside the label")
+        raise ValueError(f"{path} must have at least one column of numbers besides the label")
     return np.column_stack([_numbers(frame[name], path) for name in frame.columns])
 
 
 def _numbers(column: "pd.Series[Any]", path: Path) -> NDArray[np.float64]:
-    complete = _complete(column, path, _SPELLINGS_OF_MISSING)
+    complete = _complete(column, path, _MISSING)
     if not pd.api.types.is_numeric_dtype(complete):
         strange = complete[pd.to_numeric(complete, errors="coerce").isna()]
-        example = f", for example {strange.iloc[0]!r}" if len(strange) else ""
+        example = f", but holds {strange.iloc[0]!r}" if len(strange) else ""
         raise ValueError(
-            f"column {column.name!r} of {path} must hold numbers{example}; name it as text or label, or leave it out"
+            f"column {column.name!r} of {path} must be numeric{example}; name it as text or label, or remove it"
         )
     numbers = complete.to_numpy(dtype=np.float64)
     if np.isinf(numbers).any():
-        raise ValueError(f"column {column.name!r} of {path} holds infinity in row {int(np.isinf(numbers).argmax())}")
+        raise ValueError(f"column {column.name!r} of {path} is infinite in row {int(np.isinf(numbers).argmax())}")
     return numbers
 
 
 def _labels(column: "pd.Series[Any]", path: Path) -> NDArray[Any]:
-    """Numbers, if all are; with a leading zero, as in codes and post codes, they are no numbers."""
+    """Returns numeric labels if all are numbers, else strings. With a leading zero, as in codes, they stay strings."""
     complete = _complete(column, path)
     if pd.api.types.is_numeric_dtype(complete):
         return complete.to_numpy()
@@ -123,7 +123,7 @@ def _labels(column: "pd.Series[Any]", path: Path) -> NDArray[Any]:
 
 
 def _complete(column: "pd.Series[Any]", path: Path, missing: Sequence[str] = ("",)) -> "pd.Series[Any]":
-    """Returns the column if it has no missing value: NaN, or one of the spellings ``missing``."""
+    """Returns the column, or raises an error if it has missing values: NaN or one of the words ``missing``."""
     absent = column.isna()
     if not pd.api.types.is_numeric_dtype(column):
         absent |= column.astype(str).str.strip().str.lower().isin(list(missing))

@@ -1,4 +1,4 @@
-"""The named sets of features: small ones that scikit-learn carries, and ADBench's, whose anomalies are labelled."""
+"""The named data sets of features: small ones from scikit-learn, and those of ADBench with labelled anomalies."""
 
 from typing import NamedTuple
 

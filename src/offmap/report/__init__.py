@@ -1,6 +1,6 @@
 """The HTML report: figures and tables of one run in one file."""
 
-from offmap.report.build import Sample, section_from, section_of
+from offmap.report.build import Sample, section_of
 from offmap.report.measures import compare
 from offmap.report.model import Examples, Report, Section, SummaryTable
 from offmap.report.page import write_report
@@ -12,7 +12,6 @@ __all__ = [
     "Section",
     "SummaryTable",
     "compare",
-    "section_from",
     "section_of",
     "write_report",
 ]

@@ -1,41 +1,68 @@
-"""From a fitted estimator and some rows to a section of the report."""
+"""From a fitted model and assessed rows to a section of the report."""
 
 import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from offmap.calibration import FloatArray
+from offmap.arrays import FloatArray
 from offmap.report.measures import measure
-from offmap.report.model import Examples, Section, Shown
-from offmap.report.showcase import Calibrated, Fitted, Group, Showcase
+from offmap.report.model import Section, Shown
+from offmap.report.showcase import Group, Showcase
+from offmap.verdict import Verdict
+
+
+class Fitted(Protocol):
+    """What a section says of any fitted model."""
+
+    @property
+    def threshold_(self) -> float:
+        """The novelty above which a row is flagged."""
+
+    @property
+    def calibration_novelty_(self) -> FloatArray:
+        """Novelty of the held-out rows."""
+
+    @property
+    def promised_rate(self) -> float | None:
+        """The false-alarm rate that the threshold keeps, if it keeps one."""
+
+    def assess(self, X: Any) -> Verdict:
+        """Everything the model says of each row."""
+
+    def get_params(self, deep: bool = ...) -> dict[str, Any]:
+        """The parameters."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows to score.
+    """Rows with what the model said of them.
 
     Args:
-        X: What the estimator reads.
+        verdict: The model's assessment of each row.
+        shown: What the reader sees: feature rows, images or texts.
         labels: True label of each row, where known.
-        shown: What the reader sees in place of ``X``, such as texts or images; by default ``X`` itself.
     """
 
-    X: Any
+    verdict: Verdict
+    shown: Any
     labels: Collection[Any] | None = None
-    shown: Shown | None = None
 
     def __post_init__(self) -> None:
-        for name in ("labels", "shown"):
-            values = getattr(self, name)
-            if values is not None and len(values) != len(self.X):
-                raise ValueError(f"{name} must have one entry per row of X ({len(self.X)}), got {len(values)}")
+        for name, values in (("shown", self.shown), ("labels", self.labels)):
+            if values is not None and len(values) != len(self.verdict):
+                raise ValueError(f"{name} must have one entry per row ({len(self.verdict)}), got {len(values)}")
+
+    @classmethod
+    def assessed(cls, model: Fitted, X: Any, labels: Collection[Any] | None = None, shown: Any = None) -> Self:
+        """Lets ``model`` assess the rows ``X``, each once; readers see ``shown``, by default ``X`` itself."""
+        return cls(model.assess(X), X if shown is None else shown, labels)
 
 
-def section_from(
-    estimator: Fitted,
+def section_of(
+    model: Fitted,
     normal: Sample,
     novel: Sample | None = None,
     *,
@@ -45,83 +72,55 @@ def section_from(
     reference: Any = None,
     shown: int = 12,
 ) -> Section:
-    """Scores rows with a fitted estimator, each once, and makes the section that reports on it.
+    """Makes the section that reports on a fitted model from rows that it assessed.
 
     Args:
-        estimator: A fitted ``Detector`` or ``OpenSetClassifier``.
-        normal: Normal test rows; all scored rows if the truth is unknown.
-        novel: Novel test rows; ``None`` or without rows if the truth is unknown.
-        name: Name of the section; by default the name of the estimator's class.
+        model: A fitted model.
+        normal: Normal test rows; all rows if the truth is unknown.
+        novel: Novel test rows; None or without rows if the truth is unknown.
+        name: Name of the section; by default the name of the model's class.
         metrics: Further metrics, beside those of detection.
         feature_names: Names of the features of tabular rows; by default the columns of a data frame.
-        reference: Normal rows to see deviating features against; by default the normal test rows.
+        reference: Normal rows to compare features with; by default the normal test rows.
         shown: How many rows to show of each kind.
 
     Example:
         >>> from offmap.density import VAEDetector
         >>> rows = np.random.default_rng(0).normal(size=(300, 2))
         >>> detector = VAEDetector(epochs=1, random_state=0).fit(rows[:200])
-        >>> section = section_from(detector, Sample(rows[200:]), Sample(rows[:50] + 9), shown=3)
+        >>> normal, novel = Sample.assessed(detector, rows[200:]), Sample.assessed(detector, rows[:50] + 9)
+        >>> section = section_of(detector, normal, novel, shown=3)
         >>> section.name, section.alpha, [len(examples.rows) for examples in section.examples][0]
         ('VAEDetector', 0.05, 3)
     """
-    truth_is_known = novel is not None and len(novel.X) > 0
-    samples = {"normal": normal, "novel": novel} if truth_is_known else {"scored": normal}
-    groups = [_scored(estimator, name, sample) for name, sample in samples.items() if sample is not None]
-    known_normal = normal.X if reference is None and truth_is_known else reference
-    return section_of(
-        estimator,
-        groups[0].novelty,
-        groups[1].novelty if truth_is_known else np.empty(0),
-        name=name,
-        metrics=metrics,
-        examples=list(Showcase(estimator, groups, feature_names, known_normal).examples(shown)),
-    )
-
-
-def section_of(
-    estimator: Calibrated,
-    normal: FloatArray,
-    novel: FloatArray,
-    *,
-    name: str | None = None,
-    metrics: Mapping[str, float] | None = None,
-    examples: Sequence[Examples] = (),
-) -> Section:
-    """Makes the section of a fitted estimator from scores on the scale of its threshold.
-
-    Args:
-        estimator: What scored the rows.
-        normal: Novelty of normal rows.
-        novel: Novelty of novel rows; empty if the truth is unknown.
-        name: Name of the section; by default the name of the estimator's class.
-        metrics: Further metrics, beside those of detection.
-        examples: Rows to show.
-    """
-    alpha = estimator.promised_rate
+    known = novel if novel is not None and len(novel.verdict) > 0 else None
+    image_shape = model.get_params(deep=False).get("image_shape")
+    groups = [_group("normal" if known else "scored", normal, image_shape)]
+    groups += [_group("novel", known, image_shape)] if known else []
+    known_normal = normal.shown if reference is None and known else reference
+    promised = model.promised_rate
     return Section(
-        name=name or type(estimator).__name__,
-        description=(inspect.getdoc(type(estimator)) or "").partition("\n")[0],
-        parameters=estimator.get_params(deep=False),
-        normal_novelty=normal,
-        novel_novelty=novel,
-        calibration_novelty=estimator.calibration_novelty_,
-        threshold=float(estimator.threshold_),
-        alpha=alpha,
-        history=estimator.history_,
-        metrics=measure(normal, novel, estimator.threshold_, alpha) | dict(metrics or {}),
-        examples=list(examples),
+        name=name or type(model).__name__,
+        description=(inspect.getdoc(type(model)) or "").partition("\n")[0],
+        parameters=model.get_params(deep=False),
+        normal_novelty=normal.verdict.novelty,
+        novel_novelty=known.verdict.novelty if known else np.empty(0),
+        calibration_novelty=model.calibration_novelty_,
+        threshold=float(model.threshold_),
+        alpha=promised,
+        history=getattr(model, "history_", {}),
+        metrics=measure(normal.verdict, known.verdict if known else None, promised) | dict(metrics or {}),
+        examples=list(Showcase(groups, feature_names, known_normal).examples(shown)),
     )
 
 
-def _scored(estimator: Fitted, name: str, sample: Sample) -> Group:
-    novelty = np.asarray(estimator.novelty(sample.X), dtype=np.float64)
+def _group(name: str, sample: Sample, image_shape: Sequence[int] | None) -> Group:
     labels = None if sample.labels is None else list(sample.labels)
-    return Group(name=name, X=sample.X, labels=labels, shown=_shown(sample, estimator), novelty=novelty)
+    return Group(name=name, verdict=sample.verdict, labels=labels, shown=_shown(sample.shown, image_shape))
 
 
-def _shown(sample: Sample, estimator: Fitted) -> Shown:
-    if sample.shown is not None:
-        return sample.shown if isinstance(sample.shown, np.ndarray) else list(sample.shown)
-    rows, image_shape = np.asarray(sample.X), estimator.get_params(deep=False).get("image_shape")
-    return rows if image_shape is None or rows.ndim != 2 else rows.reshape(len(rows), *image_shape)
+def _shown(rows: Any, image_shape: Sequence[int] | None) -> Shown:
+    """Rows as they are drawn: flat images get their shape back; a data frame keeps its columns."""
+    if image_shape is not None and np.ndim(rows) == 2:
+        return np.asarray(rows).reshape(len(rows), *image_shape)
+    return rows if hasattr(rows, "columns") or isinstance(rows, np.ndarray) else list(rows)

@@ -1,68 +1,72 @@
-"""The numbers of a section: what is measured, which end is better, and what each number means."""
+"""The numbers of a section: what is measured, its title, which end is better, and what it means."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-import numpy as np
 from scipy.stats import binomtest
 
-from offmap.metrics import aupr_in, aupr_out, auroc, fpr95
-from offmap.report.model import FloatArray, Section, SummaryTable
-
-AUROC = "AUROC"
-FPR95 = "FPR95, novel positive"
-PROMISED = "false-alarm rate, promised"
-FALSE_ALARMS = "false-alarm rate, measured"
-RECALL = "recall of novel rows"
-FLAGGED = "share of rows flagged"
+from offmap.metrics import detection_summary
+from offmap.report.model import Section, SummaryTable
+from offmap.verdict import Verdict
 
 
 class Measure(NamedTuple):
-    """What a metric means, and which end of it is better where one is."""
+    """The title of a metric, what it means, and which end of it is better where one is."""
 
+    title: str
     meaning: str
     better: Literal["higher", "lower"] | None = None
 
 
 MEASURES: Mapping[str, Measure] = {
-    AUROC: Measure("Chance that a novel row scores above a normal one; 0.5 is guessing.", "higher"),
-    "AUPR, novel positive": Measure("Mean precision of finding novel rows; depends on their share.", "higher"),
-    "AUPR, normal positive": Measure("Mean precision of finding normal rows; depends on their share.", "higher"),
-    FPR95: Measure("Share of normal rows flagged when 95% of the novel rows are found.", "lower"),
-    "FPR95, normal positive": Measure("Share of novel rows passed when 95% of the normal rows pass.", "lower"),
-    PROMISED: Measure("The rate that the threshold was set for."),
-    FALSE_ALARMS: Measure("Share of normal test rows above the threshold."),
-    RECALL: Measure("Share of novel test rows above the threshold.", "higher"),
-    FLAGGED: Measure("Share of scored rows above the threshold."),
+    "auroc": Measure("AUROC", "Chance that a novel row scores above a normal one; 0.5 is guessing.", "higher"),
+    "aupr_out": Measure("AUPR, novel", "Mean precision of finding novel rows; depends on their share.", "higher"),
+    "aupr_in": Measure("AUPR, normal", "Mean precision of finding normal rows; depends on their share.", "higher"),
+    "fpr95_novel": Measure("FPR95", "Share of normal rows flagged when 95% of the novel rows are found.", "lower"),
+    "fpr95_normal": Measure(
+        "FPR95, normal positive", "Share of novel rows accepted when 95% of the normal rows are.", "lower"
+    ),
+    "promised_rate": Measure("promised rate", "The false-alarm rate that the threshold was set for."),
+    "false_alarm_rate": Measure("false alarms", "Share of normal test rows that were flagged."),
+    "recall": Measure("recall", "Share of novel test rows that were flagged.", "higher"),
+    "flagged_rate": Measure("flagged", "Share of scored rows that were flagged."),
+    "known_accuracy": Measure("known accuracy", "Share of known rows whose closest class is right.", "higher"),
+    "open_accuracy": Measure(
+        "open-set accuracy", "Share of all rows labelled right, unknown being one more class.", "higher"
+    ),
+    "open_f1": Measure("open-set F1", "Mean F1 over the known classes and the unknown class.", "higher"),
 }
 
 
-def measure(normal: FloatArray, novel: FloatArray, threshold: float, alpha: float | None) -> dict[str, float]:
-    """Measures a method from the novelty that it gives; without novel rows, only what it flags.
+def title_of(metric: str) -> str:
+    """How a metric is headed on the page; a metric of the caller's own keeps its name."""
+    return MEASURES[metric].title if metric in MEASURES else metric
+
+
+def measure(normal: Verdict, novel: Verdict | None, promised_rate: float | None) -> dict[str, float]:
+    """Measures a model by what it says of normal and of novel rows; without novel rows, only what it flags.
 
     Args:
-        normal: Novelty of the normal rows, or of all rows if the truth is unknown.
-        novel: Novelty of the novel rows; empty if the truth is unknown.
-        threshold: Rows above it are flagged.
-        alpha: The false-alarm rate that the threshold promises, if it promises one.
+        normal: The verdict on normal rows, or on all rows if the truth is unknown.
+        novel: The verdict on novel rows; None if the truth is unknown.
+        promised_rate: The false-alarm rate that the threshold promises, if it promises one.
 
     Example:
-        >>> measure(np.array([1.0, 2.0]), np.array([2.0, 3.0]), threshold=2.5, alpha=0.05)[RECALL]
+        >>> import numpy as np
+        >>> normal = Verdict(novelty=np.array([1.0, 2.0]), novel=np.array([False, False]))
+        >>> novel = Verdict(novelty=np.array([2.0, 3.0]), novel=np.array([False, True]))
+        >>> measure(normal, novel, promised_rate=0.05)["recall"]
         0.5
     """
-    flagged = float(np.mean(normal > threshold))
-    promise = {} if alpha is None else {PROMISED: alpha}
-    if len(novel) == 0:
-        return {FLAGGED: flagged, **promise}
+    flagged = float(normal.novel.mean())
+    promise = {} if promised_rate is None else {"promised_rate": promised_rate}
+    if novel is None:
+        return {"flagged_rate": flagged, **promise}
     return {
-        AUROC: auroc(normal, novel),
-        FPR95: fpr95(normal, novel, positive="novel"),
-        "FPR95, normal positive": fpr95(normal, novel, positive="normal"),
-        "AUPR, novel positive": aupr_out(normal, novel),
-        "AUPR, normal positive": aupr_in(normal, novel),
+        **detection_summary(normal.novelty, novel.novelty),
         **promise,
-        FALSE_ALARMS: flagged,
-        RECALL: float(np.mean(novel > threshold)),
+        "false_alarm_rate": flagged,
+        "recall": float(novel.novel.mean()),
     }
 
 
@@ -70,7 +74,8 @@ def compare(sections: Sequence[Section], title: str = "Methods compared") -> Sum
     """Lays the metrics of several sections side by side.
 
     Example:
-        >>> sections = [Section(name=name, normal_novelty=np.ones(1), threshold=2.0, metrics={AUROC: area})
+        >>> import numpy as np
+        >>> sections = [Section(name=name, normal_novelty=np.ones(1), threshold=2.0, metrics={"auroc": area})
         ...             for name, area in {"near": 0.7, "far": 0.9}.items()]
         >>> compare(sections).rows
         {'near': [0.7], 'far': [0.9]}
@@ -79,19 +84,19 @@ def compare(sections: Sequence[Section], title: str = "Methods compared") -> Sum
     better = {name: MEASURES[name].better for name in columns if name in MEASURES}
     return SummaryTable(
         title=title,
-        columns=columns,
+        columns=[title_of(name) for name in columns],
         rows={section.name: [section.metrics.get(name) for name in columns] for section in sections},
-        better={name: end for name, end in better.items() if end is not None},
+        better={title_of(name): end for name, end in better.items() if end is not None},
     )
 
 
-def rate_interval(novelty: FloatArray, threshold: float) -> tuple[float, float]:
-    """The 95 % confidence interval (Clopper and Pearson's) of the share of rows above the threshold.
+def rate_interval(flagged: int, rows: int) -> tuple[float, float]:
+    """The 95 % confidence interval (Clopper and Pearson's) of the rate behind ``flagged`` of ``rows``.
 
     Example:
-        >>> low, high = rate_interval(np.arange(100.0), threshold=94.5)
+        >>> low, high = rate_interval(5, 100)
         >>> round(low, 3), round(high, 3)
         (0.016, 0.113)
     """
-    interval = binomtest(int((novelty > threshold).sum()), len(novelty)).proportion_ci(method="exact")
+    interval = binomtest(flagged, rows).proportion_ci(method="exact")
     return float(interval.low), float(interval.high)

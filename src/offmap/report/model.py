@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
-Shown = NDArray[Any] | Sequence[str]
+Shown = Any
 Kind = Literal["images", "texts", "features"]
 
 
@@ -93,6 +93,10 @@ class Section:
     def novel(self) -> FloatArray:
         """Novelty of the novel rows: empty when the truth is unknown."""
         return np.empty(0) if self.novel_novelty is None else self.novel_novelty
+
+    def flagged(self, novelty: FloatArray) -> int:
+        """How many rows of that novelty are flagged; a row at the threshold is not."""
+        return int((novelty > self.threshold).sum())
 
     @property
     def truth_is_known(self) -> bool:

@@ -10,7 +10,7 @@ from offmap.report.curves import roc_figure, training_figure
 from offmap.report.gallery import gallery
 from offmap.report.histogram import histogram
 from offmap.report.markup import Markup, element, join, metric, number, table
-from offmap.report.measures import MEASURES
+from offmap.report.measures import MEASURES, title_of
 from offmap.report.model import Report, Section, SummaryTable
 from offmap.report.style import STYLE
 
@@ -114,8 +114,8 @@ def _panel(section: Section, prefix: str, *, alone: bool) -> Markup:
 
 def _metrics(section: Section) -> Markup:
     meanings = {name: measure.meaning for name, measure in MEASURES.items()}
-    rows = [["threshold", number(section.threshold), _words("Rows of a higher novelty are flagged.")]]
-    rows += [[name, metric(value), _words(meanings.get(name, ""))] for name, value in section.metrics.items()]
+    rows = [["threshold", number(section.threshold), _words("Rows with a higher novelty are flagged.")]]
+    rows += [[title_of(name), metric(value), _words(meanings.get(name, ""))] for name, value in section.metrics.items()]
     shown = table(["metric", "value", element("th", "meaning", class_="words", scope="col")], rows)
     return element("div", element("h4", "Metrics"), shown)
 

@@ -1,0 +1,39 @@
+"""What a result was made with: versions, commit and number of cores."""
+
+import os
+import platform
+import subprocess
+from importlib import metadata
+from typing import Any
+
+from offmap_bench.places import REPOSITORY
+
+CODE = ("src", "benchmarks/src")
+
+
+def _git(*arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", *arguments], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def commit() -> str | None:
+    """Returns the commit of the running code, with a ``+`` if the code was changed; None outside its repository."""
+    # Inside another project's repository the code is not tracked, and that project's commit does not describe it.
+    head = _git("rev-parse", "HEAD") if _git("ls-files", "--", __file__) else ""
+    return head + "+" * bool(_git("status", "--porcelain", "--", *CODE)) if head else None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def provenance() -> dict[str, Any]:
+    """Returns the versions, commit and number of cores to store with a result."""
+    versions = {package: _version(package) for package in ("offmap", "torch", "numpy", "scikit-learn")}
+    return {"versions": {**versions, "python": platform.python_version()}, "commit": commit(), "cores": os.cpu_count()}

@@ -1,0 +1,141 @@
+"""Any outlier detector and any classifier can have the promise."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.decomposition import PCA
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import LocalOutlierFactor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC, OneClassSVM
+
+from offmap import Calibrated, Guarded
+
+Array = NDArray[Any]
+RNG = np.random.default_rng(0)
+X, NOVEL = RNG.normal(size=(900, 4)), RNG.normal(6, 1, size=(50, 4))
+Y = (X[:, 0] > 0).astype(int)
+
+
+class Distance(OutlierMixin, BaseEstimator):
+    """Made as PyOD makes detectors: ``decision_function`` is higher for novel rows."""
+
+    __module__ = "pyod.models.distance"
+
+    def fit(self, X: Array, y: object = None) -> "Distance":
+        self.mean_ = np.mean(X, axis=0)
+        return self
+
+    def decision_function(self, X: Array) -> Array:
+        return np.linalg.norm(np.asarray(X) - self.mean_, axis=1)
+
+
+DETECTORS = [
+    IsolationForest(n_estimators=30),
+    LocalOutlierFactor(novelty=True),
+    OneClassSVM(),
+    make_pipeline(StandardScaler(), PCA(3), IsolationForest(n_estimators=30)),
+    Distance(),
+    make_pipeline(StandardScaler(), Distance()),
+]
+
+
+@pytest.mark.parametrize("estimator", DETECTORS, ids=lambda estimator: type(estimator).__name__)
+def test_any_detector_keeps_the_rate_and_finds_novel_rows(estimator: Any) -> None:
+    model = Calibrated(estimator, alpha=0.1, calibration=0.5, random_state=0).fit(X[:500])
+    verdict = model.assess(X[500:])
+    assert 0.05 < verdict.novel.mean() < 0.16
+    assert (model.predict(NOVEL) == -1).mean() > 0.9
+    assert (verdict.novel == (model.decision_function(X[500:]) < 0)).all()
+    assert verdict.p_value is not None
+    assert (verdict.novel == (verdict.p_value <= 0.1)).all()
+
+
+@pytest.mark.parametrize("estimator", DETECTORS, ids=lambda estimator: type(estimator).__name__)
+def test_a_detector_that_is_fitted_is_calibrated_as_it_is(estimator: Any) -> None:
+    estimator.fit(X[:300])
+    model = Calibrated(estimator, alpha=0.1).calibrate(X[300:600])
+    assert model.estimator_ is estimator
+    assert 0.05 < model.assess(X[600:]).novel.mean() < 0.16
+
+
+def test_a_function_of_rows_is_a_detector() -> None:
+    model = Calibrated(lambda rows: np.linalg.norm(rows, axis=1), alpha=0.1).calibrate(X[:300])
+    assert (model.predict(NOVEL) == -1).all()
+
+
+def test_the_same_seed_gives_the_same_model_also_inside_a_pipeline() -> None:
+    noisy = make_pipeline(PCA(2, svd_solver="randomized"), IsolationForest(n_estimators=10))
+    one, two = (Calibrated(noisy, random_state=3).fit(X).novelty(NOVEL) for _ in range(2))
+    assert one.tobytes() == two.tobytes()
+
+
+def test_frames_keep_their_columns() -> None:
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = Calibrated(IsolationForest(n_estimators=10), random_state=0).fit(frame)
+    assert model.estimator_.feature_names_in_.tolist() == list("abcd")
+    assert len(model.assess(frame[:5])) == 5
+
+
+@pytest.mark.parametrize("score", ["max_softmax", "max_logit", "energy"])
+def test_any_classifier_rejects_at_the_promised_rate(score: Any) -> None:
+    model = Guarded(LogisticRegression(), novelty_score=score, alpha=0.1, calibration=0.5, random_state=0)
+    model.fit(X[:500], Y[:500])
+    verdict = model.assess(X[500:])
+    assert 0.05 < verdict.novel.mean() < 0.16
+    assert verdict.label is not None
+    assert ((verdict.label == -1) == verdict.novel).all()
+    assert (model.predict_closed(X[500:]) == Y[500:]).mean() > 0.85
+
+
+def test_a_classifier_that_is_fitted_is_calibrated_as_it_is() -> None:
+    names = np.array(["ant", "bee"])[Y]
+    forest = RandomForestClassifier(20, random_state=0).fit(X[:300], names[:300])
+    model = Guarded(forest, alpha=0.1).calibrate(X[300:600])
+    answers = model.predict(X[600:])
+    assert model.classifier_ is forest
+    assert set(answers) <= {"ant", "bee", "unknown"}
+    assert (answers == "unknown").mean() < 0.16
+
+
+def test_a_score_of_ones_own_decides() -> None:
+    model = Guarded(LogisticRegression(), novelty_score=lambda classifier, rows: np.linalg.norm(rows, axis=1))
+    assert (model.fit(X, Y).predict(NOVEL) == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Calibrated(LocalOutlierFactor(n_neighbors=3)).fit(X), "LocalOutlierFactor has them with novelty=True"),
+        (lambda: Calibrated(3).calibrate(X), "estimator int must have score_samples or decision_function"),
+        (lambda: Calibrated(IsolationForest(), alpha=2.0).fit(X), "alpha must be a number between 0 and 1"),
+        (lambda: Calibrated(lambda rows: rows).calibrate(X), r"one score per row, shape \(900,\); got shape"),
+        (lambda: Calibrated(lambda rows: np.full(len(rows), np.nan)).calibrate(X), "NaN as the score of row 0"),
+        (lambda: Calibrated(IsolationForest()).fit(X[:1]), "fit needs at least 2"),
+        (lambda: Guarded(LogisticRegression()).fit(X, np.zeros(len(X))), "one class only"),
+        (lambda: Guarded(LogisticRegression()).fit(X, Y[:-1]), "inconsistent numbers of samples"),
+        (lambda: Guarded(LinearSVC()).fit(X, Y).predict(NOVEL[:, :2]), "features"),
+        (
+            lambda: Guarded(RandomForestClassifier(5), novelty_score="max_logit").fit(X, Y),
+            "classifier RandomForestClassifier has no decision_function",
+        ),
+    ],
+)
+def test_what_cannot_be_calibrated_is_named(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_models_that_are_not_fitted_say_so() -> None:
+    for model in (Calibrated(IsolationForest()), Guarded(LogisticRegression())):
+        with pytest.raises(NotFittedError):
+            model.assess(X)
+    with pytest.raises(NotFittedError):
+        Guarded(LogisticRegression()).calibrate(X)
