@@ -19,6 +19,7 @@ from offmap.collaborative import (
     SeparateRatioDetector,
 )
 from offmap.collaborative.ids import check_ids
+from offmap.collaborative.levels import standardised
 from offmap.collaborative.scoring import all_features
 from tests.collaborative.problems import kinds, ring, small
 
@@ -330,3 +331,26 @@ def test_images_go_through_convolutions() -> None:
     assert np.mean(matrix.argmax(axis=1) == entities) > 0.7
     with pytest.raises(ValueError, match="needs images"):
         RatioDetector(network="conv").fit(images.reshape(80, -1) / 255, entities)
+
+
+def test_a_verdict_names_entities_as_they_were_given() -> None:
+    X, entities = ring()
+    names = np.array([f"device {entity}" for entity in entities])
+    detector = ClosedFormDetector(features="pca", calibration=0.2, random_state=0).fit(X, names)
+    assert detector.assess(X[::30], names[::30]).entity.tolist() == names[::30].tolist()
+
+
+def test_novelty_is_standardised_by_the_level_and_the_count_of_the_entity() -> None:
+    X, entities = ring()
+    uneven = np.concatenate([np.arange(30), np.arange(30, 36), np.arange(60, 180)])
+    detector = ClosedFormDetector(features="pca", calibration=0.2, random_state=0).fit(X[uneven], entities[uneven])
+    pairs, table = (X[:40], entities[:40]), detector.entities_
+    at = torch.from_numpy(detector._places(check_ids(pairs[1])))
+    expected = standardised(
+        torch.from_numpy(detector.raw_novelty(*pairs)),
+        table.column("level")[at],
+        torch.from_numpy(detector.entity_counts_)[at].float(),
+        torch.tensor(detector.common_level_),
+    )
+    assert len(np.unique(detector.entity_counts_[:2])) == 2
+    np.testing.assert_allclose(detector.novelty(*pairs), expected.numpy(), rtol=1e-6)

@@ -273,3 +273,14 @@ def test_bad_settings_are_named(settings: dict[str, object], arguments: dict[str
     X, entities = ring(3, 30)
     with pytest.raises(ValueError, match=message):
         RatioDetector(epochs=1, **settings).fit(X, entities, **arguments)  # type: ignore[arg-type] # what is refused
+
+
+def test_a_strong_decay_keeps_embeddings_where_they_started() -> None:
+    X, entities = ring(4, 30)
+    start = 5 * np.eye(4)
+    moved = []
+    for decay in (0.0, 1e3):
+        detector = small(RatioDetector, embedding="given", embedding_decay=decay, embedding_lr_factor=10.0, epochs=10)
+        detector.fit(X, entities, embeddings=(np.arange(4), start))
+        moved.append(np.abs(detector.entity_embeddings_ - start).max())
+    assert moved[1] < 0.2 * moved[0]
