@@ -22,7 +22,7 @@ def test_every_public_estimator_is_a_method_under_a_name_of_its_own() -> None:
     found = methods()
     names = [each.name for each in found]
     assert len(set(names)) == len(names)
-    assert all(re.fullmatch(r"[a-z0-9]+", name) for name in names)
+    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) for name in names)
     for family in FAMILIES:
         module = importlib.import_module(f"offmap.{family}")
         public = [getattr(module, name) for name in module.__all__]

@@ -161,6 +161,12 @@ def _documented(cls: type) -> dict[str, str]:
 
 
 def _short(name: str) -> str:
+    """The words of a class name in lower case, joined by hyphens, without its kind.
+
+    Example:
+        >>> _short("NearestNeighborDetector"), _short("ANSClassifier")
+        ('nearest-neighbor', 'ans')
+    """
     for kind in _KINDS:
         name = name.removesuffix(kind)
-    return name.lower()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
