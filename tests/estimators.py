@@ -4,7 +4,7 @@ from typing import Any
 
 from offmap.base import Detector, OpenSetClassifier
 from offmap.catalog import methods
-from offmap.collaborative.base import CollaborativeDetector
+from offmap.collaborative.base import EntityDetector
 from offmap.parameters import hints
 
 # Enough training for scikit-learn's checks, which ask that easy blobs are told apart.
@@ -19,6 +19,6 @@ def small(cls: type, **parameters: Any) -> Any:
 PUBLIC = [method.cls for method in methods()]
 DETECTORS = [cls for cls in PUBLIC if issubclass(cls, Detector)]
 CLASSIFIERS = [cls for cls in PUBLIC if issubclass(cls, OpenSetClassifier)]
-# Those that are asked about rows alone; the others are asked about a row and a task.
+# Those that are asked about rows alone; the others are asked about a row and an entity.
 CLASSES = [*CLASSIFIERS, *DETECTORS]
-TASK_DETECTORS = [cls for cls in PUBLIC if issubclass(cls, CollaborativeDetector)]
+ENTITY_DETECTORS = [cls for cls in PUBLIC if issubclass(cls, EntityDetector)]

@@ -144,7 +144,12 @@ def test_fpr95_refuses_another_positive_class() -> None:
 def naive_f1(true: list[Hashable], pred: list[Hashable], label: Hashable) -> float:
     hits = sum(t == p == label for t, p in zip(true, pred, strict=True))
     total = sum(t == label for t in true) + sum(p == label for p in pred)
-    return 2 * hits / total if total else 0.0
+    return 2 * hits / total if total else np.nan
+
+
+def mean_of_defined(values: list[float]) -> float:
+    defined = [value for value in values if not np.isnan(value)]
+    return float(np.mean(defined)) if defined else np.nan
 
 
 @st.composite
@@ -169,15 +174,42 @@ def test_open_set_metrics_count_all_unknown_classes_as_one(
     of_open = naive_f1(merged, pred, unknown)
     hits = sum(t == p for t, p in zip(merged, pred, strict=True))
     assert metrics.open_accuracy(true, pred, classes, unknown) == pytest.approx(hits / len(true))
-    assert metrics.f1_known(true, pred, classes, unknown) == pytest.approx(np.mean(known))
-    assert metrics.f1_open(true, pred, classes, unknown) == pytest.approx(of_open)
-    assert metrics.f1(true, pred, classes, unknown) == pytest.approx(np.mean([*known, of_open]))
-    assert metrics.open_set_summary(true, pred, classes, unknown) == {
+    assert metrics.f1_known(true, pred, classes, unknown) == pytest.approx(mean_of_defined(known), nan_ok=True)
+    assert metrics.f1_open(true, pred, classes, unknown) == pytest.approx(of_open, nan_ok=True)
+    assert metrics.f1(true, pred, classes, unknown) == pytest.approx(
+        f1_score(*_as_words(merged, pred), average="macro")
+    )
+    assert metrics.f1(true, pred, classes, unknown) == pytest.approx(mean_of_defined([*known, of_open]))
+    expected = {
         "accuracy": metrics.open_accuracy(true, pred, classes, unknown),
         "f1": metrics.f1(true, pred, classes, unknown),
         "f1_known": metrics.f1_known(true, pred, classes, unknown),
         "f1_open": metrics.f1_open(true, pred, classes, unknown),
     }
+    assert metrics.open_set_summary(true, pred, classes, unknown) == pytest.approx(expected, nan_ok=True)
+
+
+def _as_words(*labels: list[Hashable]) -> list[list[str]]:
+    """scikit-learn takes no mix of strings and numbers."""
+    return [[str(label) for label in some] for some in labels]
+
+
+def test_perfect_answers_score_one_if_a_known_class_is_absent() -> None:
+    found = metrics.open_set_summary(["a", "x"], ["a", "?"], classes=["a", "b"], unknown_label="?")
+    assert found == {"accuracy": 1.0, "f1": 1.0, "f1_known": 1.0, "f1_open": 1.0}
+
+
+def test_a_class_that_is_absent_but_predicted_counts_as_zero() -> None:
+    found = metrics.open_set_summary(["a", "a", "x"], ["a", "b", "?"], classes=["a", "b"], unknown_label="?")
+    assert found["f1_known"] == pytest.approx((2 / 3 + 0) / 2)
+    assert found["f1"] == pytest.approx((2 / 3 + 0 + 1) / 3)
+
+
+def test_what_never_occurs_is_undefined_and_leaves_the_mean_alone() -> None:
+    only_known = metrics.open_set_summary([0, 1], [0, 1], classes=[0, 1], unknown_label=-1)
+    assert only_known == pytest.approx({"accuracy": 1.0, "f1": 1.0, "f1_known": 1.0, "f1_open": np.nan}, nan_ok=True)
+    only_open = metrics.open_set_summary([7, 8], [-1, -1], classes=[0, 1], unknown_label=-1)
+    assert only_open == pytest.approx({"accuracy": 1.0, "f1": 1.0, "f1_known": np.nan, "f1_open": 1.0}, nan_ok=True)
 
 
 def test_open_set_metrics_agree_with_scikit_learn_on_arrays() -> None:
@@ -190,7 +222,7 @@ def test_open_set_metrics_agree_with_scikit_learn_on_arrays() -> None:
     assert found["f1_open"] == pytest.approx(f1_score(merged, pred, labels=[-1], average="macro"))
 
 
-def test_always_open_scores_the_share_of_open_rows() -> None:
+def test_answering_always_open_scores_the_share_of_open_rows() -> None:
     true = np.repeat(["a", "b", "c", "d"], 25)
     found = metrics.open_set_summary(true, np.full(100, "?"), ["a"], "?")
     assert found["accuracy"] == 0.75
@@ -204,7 +236,7 @@ def test_always_open_scores_the_share_of_open_rows() -> None:
         ({"y_true": []}, "y_true must be a non-empty 1-D"),
         ({"y_true": np.zeros((2, 2))}, "y_true must be a non-empty 1-D"),
         ({"y_true": [0.0, np.nan]}, "y_true must hold no NaN"),
-        ({"y_pred": [0]}, "one length, not 2 and 1"),
+        ({"y_pred": [0]}, "same length, not 2 and 1"),
         ({"y_pred": [0, 9]}, "y_pred holds 9"),
         ({"y_pred": [0, None]}, "y_pred holds None"),
         ({"y_pred": np.array(["0", "-1"])}, "y_pred holds '0'"),
@@ -219,3 +251,23 @@ def test_bad_labels_are_refused_by_name(
     arguments: dict[str, object] = {"y_true": [0, 5], "y_pred": [0, -1], "classes": [0, 1], "unknown_label": -1}
     with pytest.raises(ValueError, match=message):
         metric(**(arguments | changed))
+
+
+@REPEATABLE
+@given(st.integers(0, 200))
+def test_the_auroc_of_each_entity_is_that_of_scikit_learn(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    familiarity, kinds = rng.integers(6, size=(12, 3)).astype(float), rng.integers(3, size=(12, 3))
+    found = metrics.entity_auroc(familiarity, kinds == 0, kinds == 1)
+    for entity in range(3):
+        used = kinds[:, entity] < 2
+        if len(np.unique(kinds[used, entity])) < 2:
+            assert np.isnan(found[entity])
+        else:
+            expected = roc_auc_score(kinds[used, entity] == 0, familiarity[used, entity])
+            assert found[entity] == pytest.approx(expected)
+
+
+def test_the_auroc_of_entities_needs_matrices_of_one_shape() -> None:
+    with pytest.raises(ValueError, match="must be rows × entities, all of one shape"):
+        metrics.entity_auroc(np.zeros((4, 2)), np.zeros((4, 2), bool), np.zeros((4, 3), bool))

@@ -23,7 +23,7 @@ SMALL: dict[str, Any] = {"epochs": 1, "hidden": (5, 4), "random_state": 0}
 
 @pytest.fixture(scope="module")
 def fitted() -> VAEDetector:
-    return VAEDetector(**SMALL, latent=2).fit(X)
+    return VAEDetector(**SMALL, latent_dim=2).fit(X)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_string_labels_come_back(tmp_path: Path, dtype: Any) -> None:
 
 def test_convolutions_come_back_to_the_byte(tmp_path: Path) -> None:
     images = np.random.default_rng(0).integers(256, size=(220, 17, 16, 3), dtype=np.uint8)
-    fitted = VAEDetector(epochs=1, noise="bernoulli", random_state=0).fit(images)
+    fitted = VAEDetector(epochs=1, likelihood="bernoulli", random_state=0).fit(images)
     fitted.save(tmp_path / "model")
     assert offmap.load(tmp_path / "model").novelty(images).tobytes() == fitted.novelty(images).tobytes()
 
@@ -107,7 +107,7 @@ def test_a_model_that_could_not_be_loaded_again_is_not_saved(fitted: VAEDetector
         Mine(**SMALL).fit(X).save(tmp_path / "model")
     with pytest.raises(ValueError, match="epochs must be an integer at least 1 or None; got 0"):
         VAEDetector(**SMALL).fit(X).set_params(epochs=0).save(tmp_path / "model")
-    changes: list[dict[str, Any]] = [{"hidden": (9,)}, {"also": ("waic",)}]
+    changes: list[dict[str, Any]] = [{"hidden": (9,)}, {"extra_scores": ("waic",)}]
     for changed in changes:
         with pytest.raises(ValueError, match="the model could not be loaded again, so it was not saved"):
             VAEDetector(**SMALL).fit(X).set_params(**changed).save(tmp_path / "model")
@@ -153,7 +153,7 @@ def test_a_cut_file_is_refused(path: Path, share: float) -> None:
         "offmap.catalog.load",
         "offmap.base.Detector",
         "offmap.density.VAE",
-        "offmap.density.detector.VAEDetector",
+        "offmap.density.vae_detector.VAEDetector",
         "offmap.density.__builtins__",
         "offmap.density",
         "offmap",
@@ -219,9 +219,13 @@ def test_only_fitted_attributes_are_set(path: Path, name: str) -> None:
     ("part", "values", "reason"),
     [
         ("parameters", {"depth": 3}, "depth"),
-        ("parameters", {"latent": -3}, "latent must be an integer at least 1 or None; got -3"),
-        ("attributes", {"latent_": 10**17}, "memory"),
-        ("parameters", {"noise": "laplace"}, "noise must be 'gaussian_learned', .*; got 'laplace'"),
+        ("parameters", {"latent_dim": -3}, "latent_dim must be an integer at least 1 or None; got -3"),
+        ("attributes", {"latent_dim_": 10**17}, "memory"),
+        (
+            "parameters",
+            {"likelihood": "laplace"},
+            "likelihood must be a str among 'gaussian_learned', .*; got 'laplace'",
+        ),
         ("parameters", {"device": "nowhere"}, "nowhere"),
         ("attributes", {"input_shape_": "wide"}, "str"),
         (None, {"parameters": []}, "list"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from offmap import base
+from offmap import arrays, base
 from tests.estimators import CLASSES, small
 
 Array = NDArray[Any]
@@ -39,7 +39,7 @@ def test_fresh_rows_are_flagged_at_the_promised_rate(cls: Any) -> None:
 def test_no_row_both_trains_and_calibrates(cls: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     trained: list[Array] = []
     calibrated: list[Array] = []
-    fit, in_chunks = cls._fit, base.in_chunks
+    fit, in_chunks = cls._fit, arrays.in_chunks
 
     def spy_on_fit(self: Any, X: Any, *others: Any) -> None:
         trained.append(X.numpy().copy())

@@ -299,13 +299,14 @@ def test_a_checkpoint_of_another_run_or_another_file_is_refused_and_kept(tmp_pat
 
 
 SAMPLE = np.random.default_rng(0).normal(size=(200, 3))
-DETECTOR: dict[str, Any] = {"epochs": 4, "batch_size": 20, "hidden": (6,), "latent": 2, "patience": 3}
+DETECTOR: dict[str, Any] = {"epochs": 4, "batch_size": 20, "hidden": (6,), "latent_dim": 2, "patience": 3}
 DETECTOR["random_state"] = 0
 KILLED_WHILE_TRAINING = """
 import json, os, signal, sys
 import numpy as np
 import torch
-from offmap.density import VAEDetector, players
+from offmap.density import VAEDetector
+from offmap.density.vae import steps
 from offmap.train import descend
 
 torch.set_num_threads(1)
@@ -319,7 +320,7 @@ def descend_until_killed(*arguments):
         return step(batch)
     return killing
 
-players.descend = descend_until_killed
+steps.descend = descend_until_killed
 settings = json.loads(sys.argv[2])
 settings["hidden"] = tuple(settings["hidden"])
 rows = np.random.default_rng(0).normal(size=(200, 3))
@@ -353,9 +354,9 @@ def test_a_detector_resumes_exactly_after_its_process_was_killed(killed: bytes, 
 def test_convolutions_resume_exactly_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The layout of their weights in memory differs from that in the file."""
     images, path = np.random.default_rng(0).random((60, 16, 16)), tmp_path / "run.safetensors"
-    changes: dict[str, Any] = {"noise": "bernoulli", "alpha": 0.2}
+    changes: dict[str, Any] = {"likelihood": "bernoulli", "alpha": 0.2}
     with monkeypatch.context() as patch:
-        patch.setattr("offmap.density.players.descend", lambda *arguments: stopping(descend(*arguments), 8))
+        patch.setattr("offmap.density.vae.steps.descend", lambda *arguments: stopping(descend(*arguments), 8))
         with pytest.raises(KeyboardInterrupt):
             detector(path, **changes).fit(images)
     resumed, whole = detector(path, **changes).fit(images), detector(None, **changes).fit(images)
@@ -372,7 +373,7 @@ def test_a_detector_may_resume_with_more_epochs(killed: bytes, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("rows", "changes"),
     [
-        (SAMPLE, {"latent": 3}),
+        (SAMPLE, {"latent_dim": 3}),
         (SAMPLE, {"lr": 2e-3}),
         (SAMPLE, {"random_state": 1}),
         (SAMPLE, {"patience": None}),

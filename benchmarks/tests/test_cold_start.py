@@ -16,7 +16,7 @@ class Means:
         self.means = {int(task): X[rows[tasks == task]].mean(axis=0) for task in np.unique(tasks)}
         return self
 
-    def add_task(self, task: int, X: Any) -> "Means":
+    def add_entity(self, task: int, X: Any) -> "Means":
         assert task not in self.means
         self.means[task] = X.mean(axis=0)
         return self

@@ -27,7 +27,7 @@ def test_unseen_tasks_get_embeddings_of_the_trained_model(monkeypatch: pytest.Mo
     y = np.arange(1500) % 10
     X = (25 * y[:, None, None] + rng.integers(20, size=(1500, 32, 32))).astype(np.uint8)
     monkeypatch.setattr(collaborative_figures, "images", lambda name: Images(X, y, X[:0], y[:0]))
-    monkeypatch.setattr(collaborative_figures, "CPU", {"conv_width": 2, "epochs": 1, "patience": None})
+    monkeypatch.setattr(collaborative_figures, "CPU", {"conv_channels": 2, "epochs": 1, "patience": None})
     monkeypatch.setattr(collaborative_figures, "SEED_TASKS", (8,))
     found = collaborative_figures.unseen_embeddings("cpu")
     assert found.shape == (120, 8)

@@ -37,7 +37,9 @@ def test_printed_numbers_stand_where_the_paper_has_them() -> None:
 def short(method: Any) -> Any:
     """The same method with one epoch of training and slim networks."""
     known = method.get_params()
-    return method.set_params(**{k: v for k, v in {"epochs": 1, "conv_width": 2, "seed_tasks": 4}.items() if k in known})
+    return method.set_params(
+        **{k: v for k, v in {"epochs": 1, "conv_channels": 2, "seed_entities": 4}.items() if k in known}
+    )
 
 
 @pytest.fixture
@@ -107,7 +109,7 @@ def test_rows_of_image_tables_run(row: str, pictures: Images) -> None:
 
 @pytest.mark.parametrize("row", APART.rows)
 def test_rows_apart_and_together_run(row: str, pictures: Images, monkeypatch: pytest.MonkeyPatch) -> None:
-    contender = replace(APART.method(row, "cpu"), epochs=1, conv_width=2)
+    contender = replace(APART.method(row, "cpu"), epochs=1, conv_channels=2)
     flat = Images(pictures.X[:, 0, :6], pictures.y, pictures.X_test[:, 0, :6], pictures.y_test)
     monkeypatch.setattr(collaborative_apart, "features", lambda: flat)
     assert 0 <= APART.measure(contender, "k = 1 (10 tasks)", 0)["auroc"] <= 1
@@ -130,7 +132,7 @@ def test_tasks_of_another_kind_are_judged_by_embeddings_alone(
     pictures: Images, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collaborative_images, "KINDS", (1, 2))
-    trained = collaborative_images.Trained(2, conv_width=2, epochs=1)
+    trained = collaborative_images.Trained(2, conv_channels=2, epochs=1)
     found = collaborative_images.measure_transfer(trained, "CIFAR-10", 0)
     assert set(found) == {"n = 1", "n = 2"}
     assert all(0 <= value <= 1 for value in found.values())

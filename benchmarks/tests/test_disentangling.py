@@ -1,5 +1,6 @@
 """The table of swapped codes: the thesis's numbers, and that a run measures what it says."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,18 +8,20 @@ import numpy as np
 import pytest
 import torch
 
-from offmap.dependence.disentangle import DigitJudge, bundled_digits
+from offmap_bench.colour_digits import bundled_digits
+from offmap_bench.digit_classifier import DigitClassifier
 from offmap_bench.tables import disentangling
 from offmap_bench.tables.disentangling import ALONE, SWAPPED, WATCHED, draw_grid, fitted, measure, shown
 
-TINY = {"images": 64, "tested": 40, "channels": 2, "epochs": 1, "batch_size": 32}
+TINY = {"images": 64, "tested": 40, "conv_channels": 2, "epochs": 1, "batch_size": 32}
 
 
 @pytest.fixture(autouse=True)
 def _bundled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disentangling, "colour_digits", bundled_digits)
-    judge = DigitJudge().eval()
-    monkeypatch.setattr(disentangling, "judged", lambda count: (judge, bundled_digits("test", count=count)))
+    classifier = DigitClassifier().eval()
+    pair = partial(bundled_digits, "test")
+    monkeypatch.setattr(disentangling, "classifier_and_test", lambda count: (classifier, pair(count=count)))
 
 
 def test_printed_numbers_stand_where_the_thesis_has_them() -> None:
@@ -49,7 +52,7 @@ def test_the_column_decides_on_the_adversary() -> None:
 def test_every_row_of_a_profile_has_the_same_budget() -> None:
     for profile in SWAPPED.profiles:
         rows = [SWAPPED.method(row, profile) for row in SWAPPED.rows]
-        for name in ("images", "tested", "channels", "epochs", "batch_size", "lr"):
+        for name in ("images", "tested", "conv_channels", "epochs", "batch_size", "lr"):
             assert len({row[name] for row in rows}) == 1
 
 

@@ -3,9 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from sklearn.metrics import roc_auc_score
 
 from offmap.data import DataNotFound
 from offmap_bench.movielens import (
@@ -20,7 +17,6 @@ from offmap_bench.movielens import (
     setting,
     true_lift,
 )
-from offmap_bench.task_auroc import task_aurocs
 
 Counts = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
@@ -92,20 +88,6 @@ def test_viewers_are_the_nominal_users_who_were_exposed() -> None:
         found.append((own[:, None] > others).mean())
     assert split.auroc(scores, "occupation", "viewers") == pytest.approx(np.mean(found))
     assert split.aurocs(exposed.astype(float))["exposed"] == 1
-
-
-@given(seed=st.integers(0, 200))
-def test_task_aurocs_are_those_of_scikit_learn(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    scores = rng.integers(6, size=(12, 3)).astype(float)
-    kinds = rng.integers(3, size=(12, 3))
-    found = task_aurocs(scores, kinds == 0, kinds == 1)
-    for task in range(3):
-        used = kinds[:, task] < 2
-        if len(np.unique(kinds[used, task])) < 2:
-            assert np.isnan(found[task])
-        else:
-            assert found[task] == pytest.approx(roc_auc_score(kinds[used, task] == 0, scores[used, task]))
 
 
 def test_the_true_lift_is_right_about_every_film_by_lift_and_may_be_wrong_by_count() -> None:

@@ -1,4 +1,4 @@
-"""The tables of sampling: the authors' numbers, and that every row can be measured."""
+"""The tables of samplers: the authors' numbers, and that every row can be measured."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from offmap.sampling.densities import wave
-from offmap.sampling.quality import modes_found
+from offmap_bench.densities import wave
 from offmap_bench.run import run
+from offmap_bench.sample_quality import modes_found
 from offmap_bench.tables.sampling_bounded import TABLES as BOUNDED
 from offmap_bench.tables.sampling_gans import GANS
 from offmap_bench.tables.sampling_mcmc import TemperedSMC, log_mixture

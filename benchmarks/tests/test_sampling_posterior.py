@@ -1,10 +1,10 @@
-"""The table of posteriors: the data, and that both rows get the same."""
+"""The table of posteriors: the data, the metrics and the plot."""
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure as Drawing
 
-from offmap.sampling.binary_vae import BinaryVAE
+from offmap.sampling import BinaryVAE
 from offmap_bench.tables.sampling_posterior import POSTERIORS, digits, draw_posterior, least_gaussian, measure
 
 

@@ -1,4 +1,4 @@
-"""The tables of soft Q-learning: same budget for all, numbers that mean what they say, and the picture."""
+"""The tables of soft Q-learning: equal budgets, metrics, and the plot."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,13 +9,14 @@ import torch
 from matplotlib.figure import Figure as Drawing
 from torch import Tensor
 
-from offmap.sampling.rl import MultiGoalWorld, arrivals, evaluate
+from offmap.sampling.rl import evaluate
+from offmap_bench.multi_goal import MultiGoalEnvironment, arrivals
 from offmap_bench.tables import sampling_rl
-from offmap_bench.tables.sampling_rl import CONTROL, GOALS_TABLE, MUJOCO, SAC, Uniform, draw_paths, measure_goals
+from offmap_bench.tables.sampling_rl import CONTROL, GOALS_TABLE, MUJOCO, SAC, Uniform, draw_trajectories, measure_goals
 
 
 class Headings:
-    """Sends each start to the goal of its number, and its best action nowhere."""
+    """Sends start i to goal i modulo 3; its best action is to stand still."""
 
     def learn(self, name: str, seed: int) -> tuple[Any, Any]:
         headings = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
@@ -72,9 +73,9 @@ def test_the_picture_shows_every_path(tmp_path: Path) -> None:
     drawing = Drawing()
     axes = drawing.subplots()
     act, _ = Headings().learn("", 0)
-    played = evaluate(act, MultiGoalWorld(copies=6))
-    draw_paths(axes, "three ways", played)
+    episodes = evaluate(act, MultiGoalEnvironment(n_envs=6))
+    draw_trajectories(axes, "three ways", episodes)
     assert len(axes.lines) == 6
-    assert axes.get_title() == f"three ways: 3 of 4 goals, return {played.returns.mean():.0f}"
-    assert arrivals(played).tolist() == [2, 2, 2, 0]
+    assert axes.get_title() == f"three ways: 3 of 4 goals, return {episodes.returns.mean():.0f}"
+    assert arrivals(episodes).tolist() == [2, 2, 2, 0]
     drawing.savefig(tmp_path / "paths.png")

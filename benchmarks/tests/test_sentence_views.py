@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from offmap.dependence.contrastive import Pairs
+from offmap_bench.sts import RatedPairs
 from offmap_bench.tables import sentence_views
 from offmap_bench.tables.sentence_views import DROPOUT, RESET, START, TEMPLATES, VIEWS, measure
 
 pytest.importorskip("sentence_transformers", reason="needs the extra text")
 
-TINY = {"sentences": 4, "pairs": None, "layers": 1, "batch_size": 4}
-PAIRS = Pairs(
+TINY = {"sentences": 4, "pairs": None, "tune_layers": 1, "batch_size": 4}
+PAIRS = RatedPairs(
     ("a cat sleeps", "a cat sleeps", "a cat sleeps", "rain falls"),
     ("a kitten naps", "an animal rests", "shares fell today", "it is raining"),
     np.array([4.5, 3.0, 0.0, 5.0]),
@@ -54,5 +54,5 @@ def test_rows_differ_in_their_strategy_alone() -> None:
     for profile in VIEWS.profiles:
         methods = [VIEWS.method(name, profile) for name in VIEWS.rows if name != START]
         assert len({method["strategy"] for method in methods}) == 5
-        for name in ("sentences", "pairs", "layers", "batch_size", "lr", "epochs"):
+        for name in ("sentences", "pairs", "tune_layers", "batch_size", "lr", "epochs"):
             assert len({method[name] for method in methods}) == 1

@@ -19,7 +19,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def method() -> ClosedFormDetector:
-    return ClosedFormDetector(features="pca", size=8, calibration=0.0)
+    return ClosedFormDetector(features="pca", embedding_size=8, calibration=0.0)
 
 
 def test_every_table_finds_its_metrics() -> None:
@@ -34,8 +34,8 @@ def test_tasks_are_added_until_there_are_so_many() -> None:
     X, ids = speed.exposures(10, 200, 0)
     detector = method().fit(X, ids)
     speed.fill(detector, 57, 0)
-    assert detector.task_ids_.tolist() == list(range(57))
-    assert (detector.task_counts_[10:] == 20).all()
+    assert detector.entity_ids_.tolist() == list(range(57))
+    assert (detector.entity_counts_[10:] == 20).all()
 
 
 def test_a_forest_weighs_more_than_an_embedding() -> None:

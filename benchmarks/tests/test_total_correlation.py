@@ -47,7 +47,7 @@ def test_the_thesis_has_its_own_network_and_all_climb_alike() -> None:
 
 
 def test_a_short_climb_rises_and_its_numbers_agree() -> None:
-    small = (("hidden", (16,)), ("critic", "separable"), ("negatives", "all"))
+    small = (("hidden", (16,)), ("critic", "separable"), ("n_negatives", "all"))
     climb = replace(CLIMBS["Tree JS, wide"], width=2, steps=80, lr=2e-2, settings=small)
     values = climbed(climb)
     assert values.shape == (len(SEEDS), len(LEVELS), 80)

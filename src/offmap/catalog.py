@@ -12,6 +12,8 @@ from typing import Any
 from offmap import persist
 
 FAMILIES = ("openset", "density", "collaborative")
+# Where estimators are that can be saved, and the parts that are saved with them.
+_PACKAGES = frozenset(f"offmap.{package}" for package in (*FAMILIES, "calibration", "data", "sampling", "sampling.rl"))
 _KINDS = ("Detector", "Classifier")
 _SHARED = ("alpha", "calibration", "encoder", "image_shape", "random_state", "device", "rule", "unknown_label")
 
@@ -105,33 +107,46 @@ def public_class(path: str) -> Any | None:
         ('RAS', None)
     """
     package, _, name = path.rpartition(".")
-    module = _package(package.removeprefix("offmap.")) if package.startswith("offmap.") else None
-    if module is None or name not in module.__all__:
+    if package not in _PACKAGES:
         return None
-    found = getattr(module, name)
+    module = _package(package.removeprefix("offmap."))
+    found = getattr(module, name) if name in module.__all__ else None
     return found if inspect.isclass(found) and hasattr(found, "get_params") else None
 
 
-def _package(name: str) -> ModuleType | None:
+def _package(name: str) -> ModuleType:
     """The package that holds public estimators under that name; only the one that is asked for is imported."""
     match name:
         case "openset":
-            from offmap import openset as package
+            from offmap import openset
+
+            return openset
         case "density":
-            from offmap import density as package
+            from offmap import density
+
+            return density
         case "collaborative":
-            from offmap import collaborative as package
+            from offmap import collaborative
+
+            return collaborative
         case "sampling":
-            from offmap import sampling as package
-        case "sampling.rl":
-            from offmap.sampling import rl as package
+            from offmap import sampling
+
+            return sampling
         case "data":
-            from offmap import data as package
+            from offmap import data
+
+            return data
         case "calibration":
-            from offmap import calibration as package
+            from offmap import calibration
+
+            return calibration
+        case "sampling.rl":
+            from offmap.sampling import rl
+
+            return rl
         case _:
-            return None
-    return package
+            raise ValueError(f"no package {name!r} holds public estimators")
 
 
 def _documented(cls: type) -> dict[str, str]:

@@ -69,7 +69,9 @@ def _methods(seed: int) -> dict[str, Any]:
     return {
         "ANS": ANSClassifier(random_state=seed, calibration=0.3),
         "MSP": MSPClassifier(random_state=seed, calibration=0.3),
-        "VAE": VAEDetector(random_state=seed, calibration=0.3, noise="bernoulli", epochs=100),
+        "VAE": VAEDetector(
+            random_state=seed, calibration=0.3, likelihood="bernoulli", novelty_score="nearest", epochs=100
+        ),
     }
 
 

@@ -15,11 +15,11 @@ def check_labels(estimator: Any, X: Any, y: ArrayLike) -> NDArray[Any]:
     """Validates ``y`` as one class label per row of ``X``: ints or strings."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
-    y = column_or_1d(y, warn=True)
-    check_consistent_length(X, y)
-    assert_all_finite(y, input_name="y")
-    check_classification_targets(y)
-    return y
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    check_consistent_length(X, labels)
+    assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    return labels
 
 
 def known_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

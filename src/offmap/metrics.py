@@ -1,10 +1,11 @@
-"""Metrics: how well novelty separates two sets of rows, and how well an open-set classifier labels them."""
+"""Metrics of novelty detection and of open-set classification."""
 
 from collections.abc import Hashable, Iterable
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score, roc_auc_score
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "aupr_out",
     "auroc",
     "detection_summary",
+    "entity_auroc",
     "f1",
     "f1_known",
     "f1_open",
@@ -25,7 +27,7 @@ _Codes = NDArray[np.intp]
 
 
 def auroc(normal: ArrayLike, novel: ArrayLike) -> float:
-    """Returns the chance that a novel row outranks a normal one, ties counting half.
+    """Returns the probability that a novel row scores above a normal one; ties count half.
 
     AUROC = P(novelty⁺ > novelty⁻) + ½ P(novelty⁺ = novelty⁻).
 
@@ -78,13 +80,13 @@ def aupr_out(normal: ArrayLike, novel: ArrayLike) -> float:
 def fpr95(normal: ArrayLike, novel: ArrayLike, positive: Literal["novel", "normal"] = "novel") -> float:
     """Returns the false-positive rate at the strictest threshold that finds at least 95 % of the positive class.
 
-    The two choices of ``positive`` differ greatly on the same scores, so the choice has a name. Rows that tie with
-    the threshold count as found.
+    The papers disagree on which class is positive, and the two numbers can differ greatly on the same scores. Rows
+    that tie with the threshold count as found.
 
     Args:
         normal: Novelty of the normal rows; higher is more novel.
         novel: Novelty of the novel rows.
-        positive: The class to be found: ``"novel"`` by high novelty, or ``"normal"`` by low novelty.
+        positive: The class to find: "novel" by high novelty, or "normal" by low novelty.
 
     Example:
         >>> fpr95(normal=[1, 2, 3, 4], novel=[3, 5])
@@ -99,14 +101,14 @@ def fpr95(normal: ArrayLike, novel: ArrayLike, positive: Literal["novel", "norma
         found, mistaken = novel_ranks, normal_ranks
     else:
         found, mistaken = -normal_ranks, -novel_ranks
-    # Whole numbers: 0.95 * n in floats can land just above the count that is wanted.
+    # Integer arithmetic: 0.95 * n in floats can round to just above the wanted count.
     needed = -(-19 * len(found) // 20)
     threshold = np.sort(found)[-needed]
     return float(np.mean(mistaken >= threshold))
 
 
 def detection_summary(normal: ArrayLike, novel: ArrayLike) -> dict[str, float]:
-    """Returns every detection metric of one pair of score arrays by name.
+    """Returns all detection metrics by name.
 
     Args:
         normal: Novelty of the normal rows; higher is more novel.
@@ -126,13 +128,13 @@ def detection_summary(normal: ArrayLike, novel: ArrayLike) -> dict[str, float]:
 
 
 def open_accuracy(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Hashable) -> float:
-    """Returns the share of rows labelled rightly, all classes that are not known counting as one open class.
+    """Returns the share of correctly labelled rows, where all unknown classes count as one open class.
 
     Args:
         y_true: True labels; every label outside ``classes`` is open.
         y_pred: Predicted labels: a known class or ``unknown_label``.
         classes: The known classes.
-        unknown_label: The label that a prediction of "none of them" carries.
+        unknown_label: The prediction that stands for "none of the known classes".
 
     Example:
         >>> open_accuracy(["cat", "dog", "eel"], ["cat", "cat", "?"], classes=["cat", "dog"], unknown_label="?")
@@ -143,21 +145,24 @@ def open_accuracy(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label
 
 
 def f1(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Hashable) -> float:
-    """Returns the mean F1 over the K known classes and the open class.
+    """Returns the mean F1 over the known classes and the open class (macro F1).
 
-    F1 = (1 / (K + 1)) Σₖ 2 Pₖ Rₖ / (Pₖ + Rₖ), zero for a class that is neither present nor predicted.
+    F1 = (1 / |C|) Σₖ 2 Pₖ Rₖ / (Pₖ + Rₖ), over the set C of classes that occur in ``y_true`` or in ``y_pred``, as in
+    ``sklearn.metrics.f1_score(average="macro")``. A class that occurs in neither is left out.
 
     Takes the arguments of :func:`open_accuracy`.
 
     Example:
         >>> f1([0, 1, 7], [0, 1, -1], classes=[0, 1], unknown_label=-1)
         1.0
+        >>> f1([0, 7], [0, -1], classes=[0, 1], unknown_label=-1)
+        1.0
     """
     return open_set_summary(y_true, y_pred, classes, unknown_label)["f1"]
 
 
 def f1_known(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Hashable) -> float:
-    """Returns the mean F1 over the K known classes alone.
+    """Returns the mean F1 over the known classes that occur in ``y_true`` or ``y_pred``; nan if none does.
 
     Takes the arguments of :func:`open_accuracy`.
 
@@ -169,7 +174,7 @@ def f1_known(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Has
 
 
 def f1_open(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Hashable) -> float:
-    """Returns the F1 of the open class alone.
+    """Returns the F1 of the open class; nan if it occurs neither in ``y_true`` nor in ``y_pred``.
 
     Takes the arguments of :func:`open_accuracy`.
 
@@ -181,7 +186,7 @@ def f1_open(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Hash
 
 
 def open_set_summary(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Hashable) -> dict[str, float]:
-    """Returns every open-set metric of one set of predictions by name.
+    """Returns all open-set metrics by name.
 
     Takes the arguments of :func:`open_accuracy`.
 
@@ -190,17 +195,23 @@ def open_set_summary(y_true: Labels, y_pred: Labels, classes: Labels, unknown_la
         {'accuracy': 1.0, 'f1': 1.0, 'f1_known': 1.0, 'f1_open': 1.0}
     """
     true, pred, n_known = _codes(y_true, y_pred, classes, unknown_label)
-    per_class = f1_score(true, pred, labels=range(n_known + 1), average=None, zero_division=0.0)
+    occurring = np.union1d(true, pred)
+    per_class = f1_score(true, pred, labels=occurring, average=None)
+    is_open = occurring == n_known
     return {
         "accuracy": float(accuracy_score(true, pred)),
         "f1": float(per_class.mean()),
-        "f1_known": float(per_class[:-1].mean()),
-        "f1_open": float(per_class[-1]),
+        "f1_known": _mean_or_nan(per_class[~is_open]),
+        "f1_open": _mean_or_nan(per_class[is_open]),
     }
 
 
+def _mean_or_nan(values: NDArray[np.float64]) -> float:
+    return float(values.mean()) if len(values) else np.nan
+
+
 def _ranks(normal: ArrayLike, novel: ArrayLike) -> tuple[_Codes, _Codes]:
-    """Replaces scores by their dense ranks: the metrics see order alone, so infinite scores are welcome."""
+    """Replaces scores by their dense ranks: the metrics depend on order alone, so infinite scores are allowed."""
     first, second = _scores(normal, "normal"), _scores(novel, "novel")
     ranks = np.unique(np.concatenate([first, second]), return_inverse=True)[1].reshape(-1)
     return ranks[: len(first)], ranks[len(first) :]
@@ -219,7 +230,7 @@ def _scores(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def _positives_last(negative: _Codes, positive: _Codes) -> tuple[NDArray[np.bool_], _Codes]:
-    """Joins two arrays of scores into the pair (is positive, score) that scikit-learn takes."""
+    """Joins two arrays of scores into scikit-learn's arguments: which are positive, and the scores."""
     return np.arange(len(negative) + len(positive)) >= len(negative), np.concatenate([negative, positive])
 
 
@@ -231,7 +242,7 @@ def _codes(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Hasha
     if len(code) < len(known) or unknown_label in code:
         raise ValueError(f"classes must be distinct and without unknown_label {unknown_label!r}, not {known}")
     if len(true) != len(pred):
-        raise ValueError(f"y_true and y_pred must have one length, not {len(true)} and {len(pred)}")
+        raise ValueError(f"y_true and y_pred must have the same length, not {len(true)} and {len(pred)}")
     if strange := [label for label in pred if label not in code and label != unknown_label]:
         raise ValueError(f"y_pred holds {strange[0]!r}, neither one of classes nor unknown_label {unknown_label!r}")
     open_code = len(known)
@@ -240,10 +251,43 @@ def _codes(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Hasha
 
 
 def _labels(values: Labels, name: str) -> list[Hashable]:
-    # A list is kept as it is: NumPy would turn ["cat", -1] into two strings.
+    # A list stays a list: NumPy would turn ["cat", -1] into two strings.
     labels: list[Hashable] = values.tolist() if isinstance(values, np.ndarray) else list(values)
     if not labels or not all(isinstance(label, Hashable) for label in labels):
         raise ValueError(f"{name} must be a non-empty 1-D sequence of labels")
     if any(label != label for label in labels):
         raise ValueError(f"{name} must hold no NaN")
     return labels
+
+
+def entity_auroc(familiarity: ArrayLike, normal: ArrayLike, novel: ArrayLike) -> NDArray[np.float64]:
+    r"""AUROC of each entity between its normal and its novel rows; NaN where one kind is missing.
+
+    With the ranks $R_i$ of the $n$ normal rows among these and the $m$ novel ones, it is
+    $(\sum_i R_i - n(n + 1)/2) / nm$; ties count half.
+
+    Args:
+        familiarity: Familiarity of each row to each entity, rows × entities, higher for normal rows; such as
+            ``familiarity(X)`` of an entity detector.
+        normal: Which rows are normal for which entity, rows × entities of booleans.
+        novel: Which rows are novel; rows that are neither do not count.
+
+    Example:
+        >>> familiarity = np.array([[3.0, 1.0], [2.0, 2.0], [1.0, 5.0]])
+        >>> normal, novel = np.array([[1, 1], [0, 0], [0, 0]], bool), np.array([[0, 0], [1, 1], [0, 1]], bool)
+        >>> entity_auroc(familiarity, normal, novel).tolist()
+        [1.0, 0.0]
+    """
+    scores, high, low = np.asarray(familiarity), np.asarray(normal, dtype=bool), np.asarray(novel, dtype=bool)
+    if scores.ndim != 2 or not scores.shape == high.shape == low.shape:
+        raise ValueError(
+            "familiarity, normal and novel must be rows × entities, all of one shape; got "
+            f"{scores.shape}, {high.shape} and {low.shape}"
+        )
+    found = np.full(scores.shape[1], np.nan)
+    for entity, (values, above, below) in enumerate(zip(scores.T, high.T, low.T, strict=True)):
+        n_above, n_below = int(above.sum()), int(below.sum())
+        if n_above and n_below:
+            ranks = rankdata(np.concatenate([values[above], values[below]]))[:n_above]
+            found[entity] = (ranks.sum() - n_above * (n_above + 1) / 2) / (n_above * n_below)
+    return found

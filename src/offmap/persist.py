@@ -91,19 +91,26 @@ def _without_functions(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _taken_apart(values: dict[str, Any], classes: dict[str, type]) -> dict[str, Any]:
-    return {
-        name: {_ESTIMATOR: _content(value, classes)} if isinstance(value, BaseEstimator) else value
-        for name, value in values.items()
-    }
+    return {name: _as_content(value, classes) for name, value in values.items()}
+
+
+def _as_content(value: Any, classes: dict[str, type]) -> Any:
+    """The content of an estimator inside another, alone or in a tuple; any other value as it is."""
+    if isinstance(value, tuple):
+        return tuple(_as_content(item, classes) for item in value)
+    return {_ESTIMATOR: _content(value, classes)} if isinstance(value, BaseEstimator) else value
 
 
 def _put_together(values: dict[str, Any], device: str | None, find_class: FindClass) -> dict[str, Any]:
-    return {
-        name: _rebuilt(value[_ESTIMATOR], device, find_class)
-        if isinstance(value, dict) and _ESTIMATOR in value
-        else value
-        for name, value in values.items()
-    }
+    return {name: _from_content(value, device, find_class) for name, value in values.items()}
+
+
+def _from_content(value: Any, device: str | None, find_class: FindClass) -> Any:
+    """The inverse of ``_as_content``."""
+    if isinstance(value, tuple):
+        return tuple(_from_content(item, device, find_class) for item in value)
+    inside = isinstance(value, dict) and _ESTIMATOR in value
+    return _rebuilt(value[_ESTIMATOR], device, find_class) if inside else value
 
 
 def restore(path: str | os.PathLike[str], device: str | None, find_class: FindClass) -> Any:

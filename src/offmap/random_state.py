@@ -38,6 +38,19 @@ def draw_seed(random_state: RandomState) -> int:
     return int(as_generator(random_state).integers(2**31))
 
 
+def torch_seed() -> int:
+    """Draws a seed from torch's generator, for an estimator of another library that is fitted inside ``local_seed``.
+
+    Example:
+        >>> with local_seed(0):
+        ...     first = torch_seed()
+        >>> with local_seed(0):
+        ...     torch_seed() == first
+        True
+    """
+    return int(torch.randint(2**31 - 1, ()))
+
+
 @contextmanager
 def local_seed(seed: int) -> Iterator[None]:
     """Makes torch's draws inside the block depend on ``seed`` alone and leaves the caller's random state untouched.

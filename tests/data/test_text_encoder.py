@@ -1,4 +1,4 @@
-"""The text encoder: its vectors, what it takes and refuses, and its place among scikit-learn's estimators."""
+"""The text encoder: its embeddings, its input checks, and its behaviour as a scikit-learn estimator."""
 
 import copy
 import pickle

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from offmap.dependence import Critic
+from offmap.dependence.critics import cross_by_broadcasting
 
 
 def correlated(rows: int, width: int, correlation: float, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -40,3 +41,6 @@ class TrueCritic(Critic):
         r = self.correlation
         quadratic = (r**2 * (a**2 + b**2) - 2 * r * a * b) / (2 * (1 - r**2))
         return -quadratic.sum(-1) + information(a.shape[-1], r) + self.shift
+
+    def cross(self, a: Tensor, b: Tensor) -> Tensor:
+        return cross_by_broadcasting(self, a, b)

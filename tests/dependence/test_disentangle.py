@@ -1,175 +1,282 @@
-"""Disentangling: the data, the codes, the judge and the measures, each against what it must be by hand."""
+"""The autoencoder with groups of codes: what it learns on bundled digits, and what it promises."""
+
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from torch import Tensor
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits
+from torch import nn
 
-from offmap.data import DataNotFound, load
-from offmap.dependence.disentangle import (
-    Codes,
-    ColourDigits,
-    DigitJudge,
-    bundled_digits,
-    colour_digits,
-    control,
-    grid,
-    learn_to_judge,
-    paint,
-    partners,
+from offmap.dependence.disentangle import CodeGroup, GroupedAutoencoder, swap_grid
+from offmap.dependence.disentangle.adversary import Adversary, discriminator
+from offmap.dependence.disentangle.groups import detach, join, shuffle, split
+from offmap.dependence.disentangle.inputs import Inputs
+from offmap.dependence.disentangle.networks import decoder, encoder
+from offmap.dependence.disentangle.penalty import TotalCorrelationPenalty
+from offmap.dependence.disentangle.targets import TargetHead, check_targets
+from offmap.dependence.disentangle.training import CodeNetwork, CodeTraining, add_jitter
+
+Array = NDArray[Any]
+GROUPS = {
+    "digit": CodeGroup(8, target="class"),
+    "ink": CodeGroup(4, target="fraction", weight=10.0),
+    "rest": CodeGroup(8),
+}
+SMALL: dict[str, Any] = {"groups": GROUPS, "epochs": 1, "conv_channels": 2, "hidden": (16,), "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def digits() -> tuple[Array, dict[str, Array]]:
+    """Images of 8×8 pixels in [-1, 1], with their digits and their share of ink."""
+    found = load_digits()
+    images = found.images[:600].astype(np.float32) / 8 - 1
+    return images, {"digit": found.target[:600], "ink": (images + 1).mean((1, 2)) / 2}
+
+
+def some(digits: tuple[Array, dict[str, Array]], count: int) -> tuple[Array, dict[str, Array]]:
+    return digits[0][:count], {name: target[:count] for name, target in digits[1].items()}
+
+
+@pytest.mark.parametrize("adversary", [False, True])
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("tc_weight", [0.0, 1.0])
+def test_the_same_seed_gives_the_same_model_and_leaves_the_random_state(
+    adversary: bool, flat: bool, tc_weight: float, digits: tuple[Array, dict[str, Array]]
+) -> None:
+    X, targets = some(digits, 100)
+    X = X.reshape(100, -1) if flat else X
+    state = torch.get_rng_state()
+    settings = {**SMALL, "adversary": adversary, "tc_weight": tc_weight}
+    first, second = (GroupedAutoencoder(**settings).fit(X, targets) for _ in "ab")
+    assert torch.equal(torch.get_rng_state(), state)
+    codes, again = first.encode(X), second.encode(X)
+    assert {name: code.shape for name, code in codes.items()} == {"digit": (100, 8), "ink": (100, 4), "rest": (100, 8)}
+    for name in codes:
+        np.testing.assert_array_equal(codes[name], again[name])
+    assert ("adversary" in first.history_) == adversary
+    assert ("total_correlation" in first.history_) == (tc_weight > 0) == (first.correlation_ is not None)
+    assert first.decode(codes).shape == X.shape
+    assert first.classes_["digit"].tolist() == [*range(10)]
+
+
+def test_a_row_gets_the_same_bytes_whatever_its_batch(digits: tuple[Array, dict[str, Array]]) -> None:
+    X, targets = some(digits, 100)
+    model = GroupedAutoencoder(**SMALL).fit(X, targets)
+    whole, alone = model.encode(X), model.encode(X[5:6])
+    for name, code in alone.items():
+        np.testing.assert_array_equal(whole[name][5:6], code)
+    np.testing.assert_array_equal(model.decode(whole)[5:6], model.decode(alone))
+
+
+def test_codes_are_standardised_and_predict_their_targets(digits: tuple[Array, dict[str, Array]]) -> None:
+    X, targets = some(digits, 300)
+    model = GroupedAutoencoder(**{**SMALL, "epochs": 12, "batch_size": 32, "conv_channels": 8}).fit(X, targets)
+    codes = model.encode(X)
+    joined = np.hstack([*codes.values()])
+    assert abs(joined.mean()) < 0.1
+    assert 0.7 < joined.std(0).mean() < 1.3
+    with torch.no_grad():
+        logits = model.network_.heads[0].network(torch.from_numpy(codes["digit"]))  # type: ignore[operator]
+    assert (logits.argmax(1).numpy() == targets["digit"]).mean() > 0.8
+
+
+def test_a_group_without_target_says_less_of_the_digit_under_the_penalty(
+    digits: tuple[Array, dict[str, Array]],
+) -> None:
+    X, targets = some(digits, 500)
+    groups = {"digit": CodeGroup(8, target="class"), "rest": CodeGroup(16)}
+    settings = {**SMALL, "groups": groups, "epochs": 12, "conv_channels": 8, "batch_size": 32, "estimator": "js"}
+    own = {"digit": targets["digit"]}
+    free, held = (GroupedAutoencoder(**{**settings, "tc_weight": weight}).fit(X, own) for weight in (0.0, 20.0))
+    assert _leakage(held, X, targets["digit"]) < _leakage(free, X, targets["digit"]) - 0.15
+
+
+def _leakage(model: GroupedAutoencoder, X: Array, digits: Array) -> float:
+    """How well noisy codes without a target tell the digit: the share of nearest neighbours with the same one."""
+    rest = torch.from_numpy(model.encode(X)["rest"])
+    rest = rest + model.jitter * torch.randn(rest.shape, generator=torch.Generator().manual_seed(0))
+    distances = torch.cdist(rest, rest).fill_diagonal_(torch.inf)
+    return float((digits[distances.argmin(1).numpy()] == digits).mean())
+
+
+def training_of(groups: dict[str, CodeGroup], **settings: Any) -> CodeTraining:
+    width = sum(group.width for group in groups.values())
+    heads = {name: TargetHead(group, 3) for name, group in groups.items() if group.target is not None}
+    network = CodeNetwork(encoder((5,), width, 2, (4,), standardised=True), decoder(width, (5,), 2, (4,)), heads)
+    return CodeTraining(network=network, groups=groups, draw=add_jitter(0.5), reconstruction_weight=0.1, **settings)
+
+
+def test_reconstruction_and_penalty_move_the_groups_without_a_target_alone() -> None:
+    groups = {"a": CodeGroup(2, target="class"), "b": CodeGroup(2, target="number"), "c": CodeGroup(3)}
+    how: dict[str, Any] = {"weight": 2.0, "estimator": "infonce", "hidden": (8,), "steps": 1, "lr": 1e-3}
+    training = training_of(groups, penalty=TotalCorrelationPenalty([2, 2, 3], **how, device="cpu"))
+    drawn = torch.randn(16, 7, requires_grad=True)
+    batch = (drawn, drawn, torch.randn(16, 5), torch.randint(3, (16,)), torch.randn(16, 3))
+    terms = training._objective(batch)
+    assert [*terms] == ["reconstruction", "a", "b", "total_correlation"]
+    for name, moved in (("reconstruction", {4, 5, 6}), ("total_correlation", {4, 5, 6}), ("a", {0, 1}), ("b", {2, 3})):
+        (gradient,) = torch.autograd.grad(terms[name], drawn, retain_graph=True)
+        assert {column for column in range(7) if (gradient[:, column] != 0).any()} == moved
+    assert training.penalty is not None
+    codes = split(drawn, groups)
+    torch.testing.assert_close(terms["total_correlation"], 2 * training.penalty.correlation.value([*codes.values()]))
+
+
+def test_the_loss_is_the_weighted_sum_of_squares() -> None:
+    groups = {"a": CodeGroup(2, target="fraction", weight=3.0), "b": CodeGroup(3)}
+    training = training_of(groups)
+    drawn, X, y = torch.randn(6, 5), torch.randn(6, 5), torch.rand(6, 3)
+    terms = training._objective((drawn, drawn, X, y))
+    decoded, predicted = training.network.decoder(drawn), training.network.heads[0].network(drawn[:, :2])  # type: ignore[operator]
+    assert 0 < predicted.min() < predicted.max() < 1
+    torch.testing.assert_close(terms["reconstruction"], 0.1 * ((decoded - X) ** 2).sum() / 6)
+    torch.testing.assert_close(terms["a"], 3 * ((predicted - y) ** 2).sum() / 6)
+
+
+def test_critics_learn_from_codes_without_moving_them() -> None:
+    penalty = TotalCorrelationPenalty([2, 2], weight=1.0, estimator="js", hidden=(16,), steps=3, lr=1e-2, device="cpu")
+    x = torch.randn(64, 2)
+    codes = {"a": x.clone().requires_grad_(), "b": x * 2}
+    before = penalty.correlation.loss([x, 2 * x]).item()
+    for _ in range(30):
+        penalty.learn(codes)
+    assert penalty.correlation.loss([x, 2 * x]).item() < before - 0.2
+    assert codes["a"].grad is None
+
+
+def test_mixtures_take_each_group_from_other_rows() -> None:
+    codes = {"a": torch.arange(50.0)[:, None], "b": torch.arange(50.0)[:, None]}
+    mixed = shuffle(codes)
+    assert sorted(mixed["a"][:, 0].tolist()) == [*range(50)]
+    assert not torch.equal(mixed["a"], mixed["b"])
+    kept = detach({"a": torch.ones(2, 1, requires_grad=True), "b": torch.ones(2, 1, requires_grad=True)}, keep=["b"])
+    assert [code.requires_grad for code in kept.values()] == [False, True]
+    assert torch.equal(
+        join(split(torch.arange(6.0).view(1, 6), {"a": CodeGroup(2), "b": CodeGroup(4)})), torch.arange(6.0)[None]
+    )
+
+
+@pytest.mark.parametrize("shape", [(3, 32, 32), (1, 28, 28), (1, 8, 8), (2, 17, 9), (1, 3, 5), (1, 1, 4), (7,)])
+def test_decoders_return_the_shape_that_encoders_took(shape: tuple[int, ...]) -> None:
+    X = torch.rand(4, *shape)
+    codes = encoder(shape, 6, 2, (5,), standardised=True)(X)
+    assert codes.shape == (4, 6)
+    assert decoder(6, shape, 2, (5,))(codes).shape == X.shape
+
+
+def test_an_encoder_that_normalises_each_image_could_not_see_brightness() -> None:
+    bright = torch.rand(4, 3, 32, 32) - 0.5
+    layers = list(encoder((3, 32, 32), 8, 2, (), standardised=True).eval())[:3]  # type: ignore[call-overload]
+    ours, instances = nn.Sequential(*layers), nn.Sequential(*map(_instance, layers))
+    with torch.no_grad():
+        torch.testing.assert_close(ours(bright / 2), ours(bright) / 2)
+        torch.testing.assert_close(instances(bright / 2), instances(bright), atol=0.1, rtol=0.05)
+
+
+def _instance(layer: nn.Module) -> nn.Module:
+    return nn.InstanceNorm2d(layer.num_features) if isinstance(layer, nn.BatchNorm2d) else layer
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 8), (20,)])
+def test_an_adversary_learns_to_tell_noise_from_data_under_a_bounded_norm(shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    real = torch.linspace(-1, 1, 20)[:20].expand(64, 20) if len(shape) == 1 else torch.ones(64, *shape)
+    network = discriminator(shape, 4, (16,))
+    adversary = Adversary(network, 8e-3)
+    losses = []
+    for _ in range(60):
+        adversary.decoder_loss(torch.rand_like(real) - 0.5)
+        losses.append(float(adversary.learn(real + 0.1 * torch.randn_like(real))["adversary"]))
+    assert losses[-1] < losses[0] / 2
+    for layer in network:
+        if isinstance(layer, nn.Conv2d | nn.Linear):
+            assert torch.linalg.matrix_norm(layer.weight.flatten(1), ord=2) < 1.6
+
+
+def test_the_decoder_is_told_to_look_real() -> None:
+    network = nn.Sequential(nn.Linear(1, 1), nn.Flatten(0))
+    nn.init.constant_(network[0].weight, 1.0)  # type: ignore[arg-type]
+    nn.init.zeros_(network[0].bias)  # type: ignore[arg-type]
+    adversary = Adversary(network, 1e-3)
+    loss = adversary.decoder_loss(torch.tensor([[2.0], [-1.0]]))
+    assert loss.item() == pytest.approx(np.mean(np.log1p(np.exp([-2.0, 1.0]))), rel=1e-5)
+
+
+def test_rows_and_images_come_back_in_their_scale() -> None:
+    rows = np.random.default_rng(0).normal(5, 3, size=(40, 3)).astype(np.float32)
+    inputs = Inputs.fit(rows)
+    tensor = inputs.to_tensor(rows)
+    torch.testing.assert_close(tensor.mean(0), torch.zeros(3), atol=1e-5, rtol=0)
+    np.testing.assert_allclose(inputs.to_array(tensor), rows, rtol=1e-5)
+    images = np.random.default_rng(0).integers(256, size=(5, 6, 4, 3), dtype=np.uint8)
+    inputs = Inputs.fit(images)
+    assert inputs.tensor_shape == (3, 6, 4)
+    assert inputs.to_tensor(images)[0, 2, 1, 3] == pytest.approx(images[0, 1, 3, 2] / 127.5 - 1)
+    np.testing.assert_allclose((inputs.to_array(inputs.to_tensor(images)) + 1) * 127.5, images, atol=1e-3)
+    assert Inputs.fit(images[..., 0]).tensor_shape == (1, 6, 4)
+
+
+def test_targets_are_labels_or_numbers() -> None:
+    groups = {"word": CodeGroup(1, target="class"), "size": CodeGroup(1, target="number")}
+    found = check_targets({"size": [10.0, 20.0, 30.0], "word": ["b", "a", "b"]}, groups, 3)
+    assert [*found] == ["word", "size"]
+    assert found["word"].values.tolist() == [1, 0, 1]
+    assert found["word"].outputs == 2
+    torch.testing.assert_close(found["size"].values, torch.tensor([[-(1.5**0.5)], [0.0], [1.5**0.5]]))
+
+
+def test_a_grid_has_a_row_for_each_lender(digits: tuple[Array, dict[str, Array]]) -> None:
+    X, targets = some(digits, 60)
+    model = GroupedAutoencoder(**SMALL).fit(X, targets)
+    grid = swap_grid(model, X[:4], X[4:7], "digit")
+    assert grid.shape == (3, 4, 8, 8)
+    codes, lent = model.encode(X[:4]), model.encode(X[4:7])
+    expected = model.decode({name: code[1:2] for name, code in codes.items()} | {"digit": lent["digit"][2:3]})
+    np.testing.assert_allclose(grid[2, 1], expected[0], atol=1e-6)
+    with pytest.raises(ValueError, match="group must be one of 'digit', 'ink', 'rest'; got 'colour'"):
+        swap_grid(model, X[:4], X[4:7], "colour")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": 0}, "epochs must be an integer at least 1; got 0"),
+        ({"reconstruction_weight": -1.0}, "reconstruction_weight must be a number above 0; got -1.0"),
+        ({"estimator": "guess"}, "estimator must be one of"),
+        ({"groups": {"all": CodeGroup(3)}}, "groups must be a mapping of at least 2 names to CodeGroup"),
+        ({"groups": {"a": 3, "b": 4}}, "groups must be a mapping of at least 2 names to CodeGroup"),
+        ({"groups": {"a": CodeGroup(3), "b": CodeGroup(3)}}, r"targets must be given for the groups \[\]"),
+    ],
 )
-from offmap.dependence.disentangle.judge import handwriting
+def test_settings_that_make_no_sense_are_refused(
+    settings: dict[str, Any], message: str, digits: tuple[Array, dict[str, Array]]
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        GroupedAutoencoder(**{**SMALL, **settings}).fit(*some(digits, 40))
 
 
-class Perfect:
-    """A model whose codes are the truth: the digit's handwriting in one, the colour in another."""
-
-    def __init__(self, data: ColourDigits) -> None:
-        self.data = data
-
-    def encode(self, images: Tensor) -> Codes:
-        assert torch.equal(images, self.data.images)
-        return Codes(self.data.grey.flatten(1), self.data.colours, torch.zeros(len(images), 1))
-
-    def decode(self, codes: Codes) -> Tensor:
-        return paint(codes.digit.view(-1, 1, 32, 32), codes.colour)
-
-
-class Stubborn(Perfect):
-    """A model whose style code says everything, so that the other codes change nothing."""
-
-    def encode(self, images: Tensor) -> Codes:
-        return Codes(self.data.digits[:, None].float(), self.data.colours, images.flatten(1))
-
-    def decode(self, codes: Codes) -> Tensor:
-        return codes.style.view(-1, 3, 32, 32)
-
-
-@pytest.fixture(scope="module")
-def judge() -> DigitJudge:
-    return learn_to_judge(bundled_digits("train"), epochs=4)
-
-
-@pytest.fixture(scope="module")
-def tested() -> ColourDigits:
-    return bundled_digits("test", seed=3)
-
-
-def test_images_are_grey_ones_times_their_colours(tested: ColourDigits) -> None:
-    assert tested.images.shape == (449, 3, 32, 32)
-    assert tested.grey.min() == -1
-    assert tested.grey.max() == 1
-    for row in (0, 7):
-        for channel in range(3):
-            expected = tested.grey[row, 0] * tested.colours[row, channel]
-            torch.testing.assert_close(tested.images[row, channel], expected)
-    assert 0 <= tested.colours.min() < 0.05
-    assert 0.95 < tested.colours.max() <= 1
-
-
-def test_training_and_test_digits_have_no_image_in_common() -> None:
-    train, test = bundled_digits("train").grey.flatten(1).numpy(), bundled_digits("test").grey.flatten(1).numpy()
-    assert len(train) + len(test) == 1797
-    assert len(np.unique(np.concatenate([train, test]), axis=0)) == 1797
-
-
-def test_the_seed_decides_the_colours_and_the_draw() -> None:
-    first, again, other = (bundled_digits(count=50, seed=seed) for seed in (1, 1, 2))
-    assert torch.equal(first.images, again.images)
-    assert not torch.equal(first.grey, other.grey)
-
-
-@pytest.mark.data
-def test_mnist_gets_a_margin_and_keeps_its_pixels() -> None:
-    try:
-        images = load("mnist", "test").X
-    except DataNotFound as error:
-        pytest.skip(str(error))
-    grey = colour_digits("test", count=200, seed=0).grey
-    assert (grey[:, 0, :2] == -1).all()
-    rows = np.random.default_rng(0).permutation(len(images))[:200]
-    inner = torch.from_numpy(images[rows].astype(np.float32)) / 255 * 2 - 1
-    torch.testing.assert_close(grey[:, 0, 2:-2, 2:-2], inner)
-
-
-@pytest.mark.parametrize("count", [0, 2000])
-def test_more_images_than_there_are_are_refused(count: int) -> None:
-    with pytest.raises(ValueError, match="count must be from 1 to 1348, the images there are"):
-        bundled_digits(count=count)
-
-
-def test_an_unknown_split_is_refused() -> None:
-    with pytest.raises(ValueError, match="split must be 'train' or 'test'; got 'dev'"):
-        colour_digits("dev")
-
-
-@given(st.floats(0.05, 1), st.tuples(*[st.floats(0.05, 1)] * 3))
-def test_handwriting_does_not_depend_on_the_colour(brightness: float, colour: tuple[float, ...]) -> None:
-    grey = torch.linspace(-1, 1, 64).view(1, 1, 8, 8)
-    painted = paint(grey, brightness * torch.tensor([colour]))
-    torch.testing.assert_close(handwriting(painted), grey / grey.square().mean().sqrt())
-
-
-def test_the_judge_reads_digits_of_any_colour(judge: DigitJudge, tested: ColourDigits) -> None:
-    assert (judge.read(tested.images) == tested.digits).float().mean() > 0.93
-    assert torch.equal(judge.read(tested.images[:20]), judge.read(tested.repainted(tested.colours.flip(0)))[:20])
-
-
-def test_partners_have_another_digit_and_all_of_these_are_as_likely() -> None:
-    digits = torch.tensor([0] * 30 + [1] * 10 + [2] * 5 + [7] * 15)[torch.randperm(60)]
-    counts = torch.zeros(60, 60)
-    for seed in range(400):
-        lent, colour = partners(digits, seed)
-        assert (digits[lent] != digits).all()
-        assert sorted(colour.tolist()) == list(range(60))
-        counts[torch.arange(60), lent] += 1
-    row = int((digits == 0).nonzero()[0])
-    others = counts[row][digits != 0]
-    assert len(others) == 30
-    assert others.min() > 2
-    assert others.max() < 32
-
-
-def test_partners_of_one_digit_only_are_refused() -> None:
-    with pytest.raises(ValueError, match="digits must be of two kinds at least"):
-        partners(torch.ones(5, dtype=torch.long))
-
-
-def test_perfect_codes_have_perfect_control(judge: DigitJudge, tested: ColourDigits) -> None:
-    found = control(Perfect(tested), tested, judge)
-    assert found.acc_d > 0.9
-    assert found.acc_c > 0.9
-    assert found.res_l2 < 1e-6
-
-
-def test_codes_that_change_nothing_have_none(judge: DigitJudge, tested: ColourDigits) -> None:
-    found = control(Stubborn(tested), tested, judge)
-    assert found.acc_d < 0.03
-    assert found.acc_c > 0.9
-    colours = tested.colours[partners(tested.digits, 0).colour]
-    squares = [
-        sum(float(((mine - theirs) * image).square().sum()) for mine, theirs in zip(own, other, strict=True))
-        for own, other, image in zip(tested.colours, colours, tested.grey, strict=True)
-    ]
-    assert found.res_l2 == pytest.approx(np.mean(squares), rel=1e-4)
-
-
-def test_swapped_codes_are_those_of_the_partner() -> None:
-    codes = Codes(*(torch.arange(6.0).view(3, 2) + 10 * place for place in range(3)))
-    rows = torch.tensor([2, 0, 1])
-    moved = codes.with_digit_of(rows)
-    assert torch.equal(moved.digit, codes.digit[rows])
-    assert torch.equal(moved.style, codes.style)
-    assert torch.equal(codes.with_colour_of(rows).colour, codes.colour[rows])
-    assert codes.joined().shape == (3, 6)
-
-
-def test_a_grid_has_a_row_for_each_target(tested: ColourDigits) -> None:
-    some = tested.some(torch.arange(4))
-    pictures = grid(Perfect(some), some.images, some.images, "colour")
-    assert pictures.shape == (4, 4, 3, 32, 32)
-    torch.testing.assert_close(pictures[2, 1], paint(some.grey[[1]], some.colours[[2]])[0])
-    with pytest.raises(ValueError, match="code must be 'digit' or 'colour'; got 'style'"):
-        grid(Perfect(some), some.images, some.images, "style")
+def test_data_that_make_no_sense_are_refused(digits: tuple[Array, dict[str, Array]]) -> None:
+    X, targets = some(digits, 40)
+    model = GroupedAutoencoder(**SMALL).fit(X, targets)
+    with pytest.raises(ValueError, match=r"X must have rows of shape \(8, 8\), as in fit; got \(4, 8\)"):
+        model.encode(X[:, :4])
+    with pytest.raises(ValueError, match="codes must be arrays"):
+        model.decode(model.encode(X) | {"ink": np.zeros((40, 3))})
+    with pytest.raises(ValueError, match="codes must have the same number of rows"):
+        model.decode(model.encode(X) | {"ink": np.zeros((3, 4))})
+    with pytest.raises(ValueError, match=r"codes must be given for the groups \['digit', 'ink', 'rest'\]"):
+        model.decode({"digit": np.zeros((2, 8))})
+    with pytest.raises(ValueError, match="X must have at least 2 rows; got 1"):
+        GroupedAutoencoder(**SMALL).fit(*some(digits, 1))
+    with pytest.raises(ValueError, match=r"targets\['ink'\] must have 40 rows, like X; got 39"):
+        GroupedAutoencoder(**SMALL).fit(X, targets | {"ink": targets["ink"][1:]})
+    with pytest.raises(ValueError, match=r"targets\['ink'\] must lie between 0 and 1"):
+        GroupedAutoencoder(**SMALL).fit(X, targets | {"ink": targets["ink"] + 1})
+    with pytest.raises(ValueError, match="X must hold images as uint8, or as floats from -1 to 1"):
+        GroupedAutoencoder(**SMALL).fit(X * 16, targets)
+    with pytest.raises(ValueError, match=r"X must have shape \(n, d\), \(n, h, w\) or \(n, h, w, c\)"):
+        GroupedAutoencoder(**SMALL).fit(X.ravel(), targets)
+    with pytest.raises(ValueError, match="width must be an integer at least 1; got 0"):
+        CodeGroup(0)

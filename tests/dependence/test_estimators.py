@@ -11,9 +11,10 @@ from torch import Tensor
 
 from offmap.dependence import BA, CLUB, JS, MINE, NWJ, SMILE, CLUBMean, Estimator, InfoNCE, SaturationWarning
 from offmap.dependence.conditional import GaussianMarginal
+from offmap.dependence.critic_estimator import DerangedEstimator
 from offmap.dependence.donsker_varadhan import donsker_varadhan
-from offmap.dependence.ratio import DerangedEstimator, derangements, off_diagonal
 from offmap.dependence.registry import NETWORKS
+from offmap.nets.pairs import derangements, off_diagonal
 from tests.dependence.gaussians import TrueCritic, correlated, information
 
 WIDTH, CORRELATION = 2, 0.8
@@ -21,7 +22,7 @@ TRUTH = information(WIDTH, CORRELATION)
 
 
 def known(cls: type[DerangedEstimator], shift: float = 0.0) -> DerangedEstimator:
-    return cls(WIDTH, WIDTH, critic=partial(TrueCritic, correlation=CORRELATION, shift=shift), negatives=8).eval()
+    return cls(WIDTH, WIDTH, critic=partial(TrueCritic, correlation=CORRELATION, shift=shift), n_negatives=8).eval()
 
 
 @pytest.mark.parametrize(("cls", "shift"), [(MINE, 0.0), (MINE, 3.0), (NWJ, 1.0), (JS, 0.0), (SMILE, 0.0)])
@@ -78,7 +79,7 @@ def test_infonce_is_the_naive_double_loop() -> None:
 
 
 @pytest.mark.parametrize("cls", [CLUB, CLUBMean])
-def test_club_is_the_naive_double_loop(cls: type[CLUB]) -> None:
+def test_club_is_the_naive_double_loop(cls: type[CLUB | CLUBMean]) -> None:
     estimator = cls(3, 2, hidden=(8,))
     x, y = torch.randn(6, 3), torch.randn(6, 2)
 
@@ -132,16 +133,16 @@ def test_the_marginal_of_ba_is_a_density_of_full_covariance() -> None:
         torch.testing.assert_close(marginal.log_density(y)[term], expected.log_prob(y[term, :, :width]))
 
 
-@pytest.mark.parametrize("memory", [0.0, 0.9])
-def test_the_loss_of_mine_is_minus_its_value(memory: float) -> None:
-    estimator = MINE(3, 2, hidden=(8,), negatives="all", memory=memory)
+@pytest.mark.parametrize("decay", [0.0, 0.9])
+def test_the_loss_of_mine_is_minus_its_value(decay: float) -> None:
+    estimator = MINE(3, 2, hidden=(8,), n_negatives="all", decay=decay)
     x, y = torch.randn(9, 3), torch.randn(9, 2)
     estimator.loss(x, y)
     torch.testing.assert_close(estimator.loss(x, y), -estimator.value(x, y))
 
 
 def test_the_gradient_of_mine_is_weighted_by_the_running_mean() -> None:
-    estimator = MINE(3, 2, hidden=(8,), negatives="all", memory=0.5)
+    estimator = MINE(3, 2, hidden=(8,), n_negatives="all", decay=0.5)
     x, y = torch.randn(9, 3), torch.randn(9, 2)
     estimator.log_mean.fill_(1.0)
     last = [*estimator.parameters()][-1]
@@ -154,7 +155,7 @@ def test_the_gradient_of_mine_is_weighted_by_the_running_mean() -> None:
     assert estimator.log_mean.item() == pytest.approx(math.log(running), abs=1e-5)
 
 
-def test_mine_remembers_only_while_training() -> None:
+def test_mine_updates_its_running_mean_only_in_training() -> None:
     estimator = MINE(3, 2, hidden=(8,)).eval()
     estimator.loss(torch.randn(9, 3), torch.randn(9, 2))
     assert estimator.log_mean.isnan().all()
@@ -184,7 +185,7 @@ def test_all_negatives_are_all_pairs_but_the_true_ones() -> None:
 
 @pytest.mark.parametrize("cls", [MINE, NWJ, JS, SMILE])
 def test_as_many_negatives_as_there_are_is_all(cls: type[DerangedEstimator]) -> None:
-    some, every = cls(3, 2, hidden=(8,), negatives=5).eval(), cls(3, 2, hidden=(8,), negatives="all").eval()
+    some, every = cls(3, 2, hidden=(8,), n_negatives=5).eval(), cls(3, 2, hidden=(8,), n_negatives="all").eval()
     every.load_state_dict(some.state_dict())
     x, y = torch.randn(6, 3), torch.randn(6, 2)
     torch.testing.assert_close(some.loss(x, y), every.loss(x, y))
@@ -193,7 +194,7 @@ def test_as_many_negatives_as_there_are_is_all(cls: type[DerangedEstimator]) -> 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_stack_is_its_estimators_one_by_one(name: str) -> None:
-    options: dict[str, object] = {"negatives": "all"} if name in ("mine", "nwj", "js", "smile") else {}
+    options: dict[str, object] = {"n_negatives": "all"} if name in ("mine", "nwj", "js", "smile") else {}
     stack = NETWORKS[name]([3, 2], [1, 4], hidden=(8,), **options).eval()
     x, y = torch.randn(2, 9, 3), torch.randn(2, 9, 4)
     x[0, :, 3:], x[1, :, 2:], y[0, :, 1:] = 0, 0, 0
@@ -262,7 +263,7 @@ def test_bounds_are_what_they_are() -> None:
         "nwj": "lower",
         "infonce": "lower",
         "club": "upper",
-        "club-mean": None,
+        "club_mean": None,
         "js": None,
         "smile": None,
     }
@@ -274,22 +275,22 @@ def test_bounds_are_what_they_are() -> None:
 
 def test_shapes_that_do_not_fit_are_refused_by_name() -> None:
     single, stack = JS(3, 2, hidden=(8,)), JS([3, 2], [2, 2], hidden=(8,))
-    with pytest.raises(ValueError, match=r"x must be of shape \(n, 3\); got \(5, 2\)"):
+    with pytest.raises(ValueError, match=r"x must have shape \(n, 3\); got \(5, 2\)"):
         single.value(torch.zeros(5, 2), torch.zeros(5, 2))
-    with pytest.raises(ValueError, match=r"y must be of shape \(2, n, 2\)"):
+    with pytest.raises(ValueError, match=r"y must have shape \(2, n, 2\)"):
         stack.value(torch.zeros(2, 5, 3), torch.zeros(1, 5, 2))
-    with pytest.raises(ValueError, match="as many rows, at least 2; got 5 and 4"):
+    with pytest.raises(ValueError, match="the same number of rows, at least 2; got 5 and 4"):
         single.value(torch.zeros(5, 3), torch.zeros(4, 2))
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: JS(0, 2), "width must be at least 1"),
-        (lambda: JS([1, 2], [1]), "y_width must be as many"),
-        (lambda: JS(1, 2, critic="cubic"), "critic must be among 'joint'"),
-        (lambda: JS(1, 2, negatives=0), "negatives must be an integer at least 1 or 'all'"),
-        (lambda: MINE(1, 2, memory=1.0), "memory must be between 0 and 1"),
+        (lambda: JS(0, 2), "x_width must be at least 1"),
+        (lambda: JS([1, 2], [1]), "y_width must have one width per term"),
+        (lambda: JS(1, 2, critic="cubic"), "critic must be one of 'joint'"),
+        (lambda: JS(1, 2, n_negatives=0), "n_negatives must be an integer at least 1, or 'all'"),
+        (lambda: MINE(1, 2, decay=1.0), "decay must be between 0 and 1"),
         (lambda: SMILE(1, 2, clip=0.0), "clip must be above 0"),
     ],
 )

@@ -36,12 +36,12 @@ def widths(network: nn.Module) -> list[tuple[int, int, tuple[int, ...]]]:
     return [(layer.in_channels, layer.out_channels, tuple(layer.stride)) for layer in layers]
 
 
-@pytest.mark.parametrize("capacity", [1, 2, 3])
-def test_capacity_multiplies_the_channels_of_the_table_in_the_paper(capacity: int) -> None:
-    c = capacity
+@pytest.mark.parametrize("conv_factor", [1, 2, 3])
+def test_conv_factor_multiplies_the_channels_of_the_table_in_the_paper(conv_factor: int) -> None:
+    c = conv_factor
     table = [(3, 8 * c, 2), (8 * c, 16 * c, 1), (16 * c, 32 * c, 2), (32 * c, 64 * c, 1), (64 * c, 64 * c, 2)]
-    assert widths(ConvEncoder((3, 28, 28), 5, capacity)) == [(i, o, (s, s)) for i, o, s in table]
-    assert widths(ConvDecoder(5, (3, 28, 28), capacity)) == [(o, i, (s, s)) for i, o, s in reversed(table)]
+    assert widths(ConvEncoder((3, 28, 28), 5, conv_factor)) == [(i, o, (s, s)) for i, o, s in table]
+    assert widths(ConvDecoder(5, (3, 28, 28), conv_factor)) == [(o, i, (s, s)) for i, o, s in reversed(table)]
 
 
 def test_the_decoder_ends_without_an_activation() -> None:

@@ -24,9 +24,9 @@ def test_images_that_cannot_be_halved_three_times_are_refused() -> None:
         DCGANDecoder(2, (3, 7, 8))
 
 
-@pytest.mark.parametrize("capacity", [1, 2])
-def test_capacity_multiplies_the_channels_of_the_paper(capacity: int) -> None:
-    c = capacity
+@pytest.mark.parametrize("conv_factor", [1, 2])
+def test_conv_factor_multiplies_the_channels_of_the_paper(conv_factor: int) -> None:
+    c = conv_factor
 
     def channels(network: nn.Module) -> list[tuple[int, int]]:
         layers = [layer for layer in network.modules() if isinstance(layer, nn.Conv2d | nn.ConvTranspose2d)]
@@ -47,7 +47,7 @@ def test_every_pixel_counts() -> None:
 
 def test_spectral_norms_take_the_place_of_batch_normalisation() -> None:
     torch.manual_seed(0)
-    plain, spectral = DCGANEncoder((3, 16, 16), 4), DCGANEncoder((3, 16, 16), 4, spectral=True)
+    plain, spectral = DCGANEncoder((3, 16, 16), 4), DCGANEncoder((3, 16, 16), 4, spectral_norm=True)
     assert any(isinstance(layer, nn.BatchNorm2d) for layer in plain.modules())
     assert not any(isinstance(layer, nn.BatchNorm2d) for layer in spectral.modules())
     for _ in range(100):

@@ -57,7 +57,7 @@ def require_small_data_works(cls: Any, **parameters: Any) -> None:
     """Two classes, a class of one row, one row a class, and rows that are all the same."""
     twins = np.zeros((12, 4)), np.arange(12) % 2
     for rows, codes in (blobs(40, 40), blobs(40, 40, 1), blobs(1, 1), twins):
-        model = cls(epochs=10, random_state=0, **parameters).fit(rows, codes)
+        model = cls(rule="own", epochs=10, random_state=0, **parameters).fit(rows, codes)
         assert np.isfinite(model.novelty(rows)).all()
         assert set(model.predict(rows)) <= {-1, *codes}
     assert np.mean(model.predict_closed(rows) == codes) >= 0.5

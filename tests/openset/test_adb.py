@@ -26,7 +26,7 @@ from tests.openset.rivals import (
 
 @pytest.fixture(scope="module")
 def fitted() -> ADBClassifier:
-    return ADBClassifier(calibration=0.0, random_state=0).fit(TRAIN_X, TRAIN_Y)
+    return ADBClassifier(rule="own", calibration=0.0, random_state=0).fit(TRAIN_X, TRAIN_Y)
 
 
 def features_of(model: ADBClassifier, rows: Array) -> torch.Tensor:
@@ -83,8 +83,10 @@ def test_learned_radius_is_the_median_with_dropout_and_well_above_the_median_wit
 
 
 def test_without_dropout_half_of_the_known_rows_are_rejected_and_quantile_mends_it(fitted: ADBClassifier) -> None:
-    trapped = ADBClassifier(dropout=0.0, random_state=0).fit(TRAIN_X, TRAIN_Y)
-    mended = ADBClassifier(dropout=0.0, quantile=0.95, calibration=0.0, random_state=0).fit(TRAIN_X, TRAIN_Y)
+    trapped = ADBClassifier(rule="own", dropout=0.0, random_state=0).fit(TRAIN_X, TRAIN_Y)
+    mended = ADBClassifier(rule="own", dropout=0.0, quantile=0.95, calibration=0.0, random_state=0).fit(
+        TRAIN_X, TRAIN_Y
+    )
     assert rejected(trapped, TRAIN_X) > 0.4
     assert rejected(fitted, TRAIN_X) < 0.25
     # The row on the sphere of each of the seven classes is outside.
@@ -109,7 +111,7 @@ def test_centres_are_the_means_of_the_classes(fitted: ADBClassifier) -> None:
 
 
 def test_a_row_on_the_sphere_is_outside() -> None:
-    model = ADBClassifier(epochs=2, random_state=0).fit(TRAIN_X, TRAIN_Y)
+    model = ADBClassifier(rule="own", epochs=2, random_state=0).fit(TRAIN_X, TRAIN_Y)
     row = TEST_X[:1]
     model.radii_ = np.zeros(7)
     distance = np.float32(model.novelty(row)[0])

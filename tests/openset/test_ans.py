@@ -1,4 +1,4 @@
-"""ANS: its pieces against naive loops, and what it promises on digits."""
+"""ANS: its parts against naive loops, and its behaviour on digits."""
 
 import math
 
@@ -14,52 +14,64 @@ from torch.nn.functional import softplus
 from offmap.data import hold_out_classes
 from offmap.metrics import auroc, f1_open
 from offmap.nets import Standardise
+from offmap.nets.stacked import StackedLinear
 from offmap.openset import ANSClassifier, MSPClassifier
-from offmap.openset.ans import HeadBatches
-from offmap.openset.heads import OneVersusRestHeads
-from offmap.openset.negatives import Shell, ascend, class_means, class_variance
-from offmap.openset.space import Adapter, fit_adapter, fit_scale
+from offmap.openset.adapter import Adapter, fit_adapter, fit_scale
+from offmap.openset.ans import ANSNetwork
+from offmap.openset.class_statistics import class_means, class_variance
+from offmap.openset.head_batches import HeadBatches
+from offmap.openset.negatives import Shell, ascend
 
 DIGITS = load_digits()
 SPLIT = hold_out_classes(DIGITS.images / 16, DIGITS.target, known=list(range(7)), test_size=0.4)
 
 
-def separate_head(heads: OneVersusRestHeads, place: int) -> nn.Sequential:
+def network(classes: int, inputs: int, hidden: tuple[int, ...], dropout: float = 0.0) -> ANSNetwork:
+    torch.manual_seed(0)
+    return ANSNetwork(inputs, classes, hidden, dropout, adapted=False)
+
+
+def stacked_layers(made: ANSNetwork) -> list[StackedLinear]:
+    return [layer for layer in made.heads if isinstance(layer, StackedLinear)]
+
+
+def separate_head(made: ANSNetwork, place: int) -> nn.Sequential:
     """Head number ``place`` as a network of plain linear layers."""
     layers: list[nn.Module] = []
-    for weight, bias in zip(heads.weights, heads.biases, strict=True):
-        linear = nn.Linear(weight.shape[1], weight.shape[2])
-        linear.weight.data, linear.bias.data = weight[place].T.clone(), bias[place, 0].clone()
+    for stacked in stacked_layers(made):
+        assert stacked.bias is not None
+        linear = nn.Linear(stacked.weight.shape[1], stacked.weight.shape[2])
+        linear.weight.data, linear.bias.data = stacked.weight[place].T.clone(), stacked.bias[place, 0].clone()
         layers += [linear, nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 
 
 def test_batched_heads_are_the_separate_heads() -> None:
-    torch.manual_seed(0)
-    heads = OneVersusRestHeads(classes=6, inputs=5, hidden=(8, 4), dropout=0.3).eval()
+    made = network(classes=6, inputs=5, hidden=(8, 4), dropout=0.3).eval()
     rows, own = torch.randn(11, 5), torch.randn(6, 3, 5)
     for place in range(6):
-        head = separate_head(heads, place)
-        torch.testing.assert_close(heads(rows)[:, place], head(rows).squeeze(1), atol=1e-5, rtol=1e-5)
-        torch.testing.assert_close(heads.own(own)[place], head(own[place]).squeeze(1), atol=1e-5, rtol=1e-5)
+        head = separate_head(made, place)
+        torch.testing.assert_close(made.head_logits(rows)[:, place], head(rows).squeeze(1), atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(made.own_logits(own)[place], head(own[place]).squeeze(1), atol=1e-5, rtol=1e-5)
 
 
 def test_the_sum_over_heads_gives_each_head_its_own_gradient() -> None:
-    torch.manual_seed(0)
-    heads = OneVersusRestHeads(classes=4, inputs=5, hidden=(8,), dropout=0.0)
+    made = network(classes=4, inputs=5, hidden=(8,))
     own = torch.randn(4, 3, 5)
-    softplus(heads.own(own)).mean(1).sum().backward()
+    softplus(made.own_logits(own)).mean(1).sum().backward()
+    gradient = stacked_layers(made)[0].weight.grad
+    assert gradient is not None
     for place in range(4):
-        head = separate_head(heads, place)
+        head = separate_head(made, place)
         softplus(head(own[place])).mean().backward()
-        torch.testing.assert_close(heads.weights[0].grad[place].T, head[0].weight.grad)
+        torch.testing.assert_close(gradient[place].T, head[0].weight.grad)
 
 
 def test_dropout_is_off_when_scoring() -> None:
-    heads = OneVersusRestHeads(classes=3, inputs=4, hidden=(64,), dropout=0.5)
+    made = network(classes=3, inputs=4, hidden=(64,), dropout=0.5)
     rows = torch.randn(5, 4)
-    assert not torch.equal(heads.train()(rows), heads(rows))
-    assert torch.equal(heads.eval()(rows), heads(rows))
+    assert not torch.equal(made.train().head_logits(rows), made.head_logits(rows))
+    assert torch.equal(made.eval().head_logits(rows), made.head_logits(rows))
 
 
 @settings(deadline=None)
@@ -113,14 +125,13 @@ def test_the_start_is_gaussian_with_twice_the_deviation_of_the_class() -> None:
 
 
 def test_ascent_steps_have_their_length_and_raise_the_loss() -> None:
-    torch.manual_seed(0)
-    heads = OneVersusRestHeads(classes=3, inputs=4, hidden=(16,), dropout=0.0).eval()
+    made = network(classes=3, inputs=4, hidden=(16,)).eval()
     rows, offset = torch.randn(3, 8, 4), 0.1 * torch.randn(3, 8, 4)
-    moved = ascend(heads.own, rows, offset, steps=1, size=0.01)
+    moved = ascend(made.own_logits, rows, offset, steps=1, size=0.01)
     torch.testing.assert_close((moved - offset).norm(dim=-1), torch.full((3, 8), 0.01), rtol=1e-3, atol=0)
-    assert (heads.own(rows + moved) > heads.own(rows + offset)).all()
-    assert torch.equal(ascend(heads.own, rows, offset, steps=0, size=1.0), offset)
-    assert all(parameter.grad is None for parameter in heads.parameters())
+    assert (made.own_logits(rows + moved) > made.own_logits(rows + offset)).all()
+    assert torch.equal(ascend(made.own_logits, rows, offset, steps=0, size=1.0), offset)
+    assert all(parameter.grad is None for parameter in made.parameters())
 
 
 def test_head_batches_hold_own_rows_and_rows_of_the_rest() -> None:
@@ -128,7 +139,7 @@ def test_head_batches_hold_own_rows_and_rows_of_the_rest() -> None:
     y = torch.tensor([2, 0, 1, 1, 0, 2, 2, 1, 1])
     seen_own: set[int] = set()
     seen_rest: dict[int, set[int]] = {0: set(), 1: set(), 2: set()}
-    for own, rest in HeadBatches(y, classes=3, own=4, rest=2, steps=60):
+    for own, rest in HeadBatches(y, classes=3, n_own=4, n_rest=2, steps=60):
         assert own.shape == (3, 4)
         assert rest.shape == (3, 8)
         for code in range(3):
@@ -162,7 +173,7 @@ def test_a_large_constant_feature_is_no_sphere() -> None:
     assert float(layer.mean[3]) == 1e4
 
 
-def test_a_shifted_table_is_judged_as_before() -> None:
+def test_a_shifted_table_is_scored_as_before() -> None:
     iris = load_iris()
     X, y = iris.data, iris.target
     for table in (X, X + 1000, np.column_stack([X, np.full(len(X), 2000.0)])):
@@ -178,8 +189,8 @@ def test_a_class_of_equal_rows_has_a_shell() -> None:
 
 
 def test_negatives_that_nothing_moves_are_refused() -> None:
-    with pytest.raises(ValueError, match="ascent_steps must be at least 1 with noise=False"):
-        ANSClassifier(noise=False, ascent_steps=0).fit(SPLIT.X_train, SPLIT.y_train)
+    with pytest.raises(ValueError, match="ascent_steps must be at least 1 with gaussian_start=False"):
+        ANSClassifier(gaussian_start=False, ascent_steps=0).fit(SPLIT.X_train, SPLIT.y_train)
 
 
 def test_the_adapter_starts_as_the_identity_and_brings_classes_together() -> None:
@@ -201,13 +212,13 @@ def test_the_adapter_starts_as_the_identity_and_brings_classes_together() -> Non
 
 @pytest.fixture(scope="module")
 def fitted() -> ANSClassifier:
-    return ANSClassifier(random_state=0).fit(SPLIT.X_train, SPLIT.y_train)
+    return ANSClassifier(rule="own", random_state=0).fit(SPLIT.X_train, SPLIT.y_train)
 
 
-def test_the_own_rule_is_that_every_head_says_no(fitted: ANSClassifier) -> None:
+def test_the_own_rule_rejects_a_row_when_every_head_does(fitted: ANSClassifier) -> None:
     with torch.no_grad():
         Z = fitted.network_.space(torch.from_numpy(SPLIT.X_test.reshape(-1, 64)).float())
-        logits = fitted.network_.heads(Z)
+        logits = fitted.network_.head_logits(Z)
     assert ((fitted.predict(SPLIT.X_test) == -1) == (logits < 0).all(1).numpy()).all()
 
 
@@ -225,8 +236,8 @@ def test_rejects_more_unknown_digits_than_msp_at_equal_known_accuracy() -> None:
     assert ours > theirs + 0.06
 
 
-def test_negatives_are_what_makes_it_work(fitted: ANSClassifier) -> None:
-    plain = ANSClassifier(negatives=0.0, random_state=0).fit(SPLIT.X_train, SPLIT.y_train)
+def test_without_negatives_the_own_rule_misses_unknown_rows(fitted: ANSClassifier) -> None:
+    plain = ANSClassifier(rule="own", negative_weight=0.0, random_state=0).fit(SPLIT.X_train, SPLIT.y_train)
     known, labels = list(range(7)), SPLIT.y_test
     with_negatives = f1_open(labels, fitted.predict(SPLIT.X_test), known, -1)
     without = f1_open(labels, plain.predict(SPLIT.X_test), known, -1)
@@ -236,7 +247,7 @@ def test_negatives_are_what_makes_it_work(fitted: ANSClassifier) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"noise": False}, {"projection": False}, {"ascent_steps": 0}, {"radius": 8.0}, {"space": "raw"}],
+    [{"gaussian_start": False}, {"projection": False}, {"ascent_steps": 0}, {"radius": 8.0}, {"space": "raw"}],
     ids=str,
 )
 def test_every_part_can_be_switched(change: dict[str, object], fitted: ANSClassifier) -> None:

@@ -25,7 +25,7 @@ from tests.openset.rivals import (
 
 @pytest.fixture(scope="module")
 def fitted() -> DeepUnkClassifier:
-    return DeepUnkClassifier(calibration=0.0, random_state=0).fit(TRAIN_X, TRAIN_Y)
+    return DeepUnkClassifier(rule="own", calibration=0.0, random_state=0).fit(TRAIN_X, TRAIN_Y)
 
 
 def cosines(model: DeepUnkClassifier, rows: Array) -> Array:
@@ -47,7 +47,7 @@ def test_loss_takes_the_margin_from_the_cosine_of_the_own_class(rows: list[tuple
 
 
 def test_training_minimises_that_loss() -> None:
-    model = DeepUnkClassifier(calibration=0.0, dropout=0.0, epochs=40, random_state=0).fit(TRAIN_X, TRAIN_Y)
+    model = DeepUnkClassifier(rule="own", calibration=0.0, dropout=0.0, epochs=40, random_state=0).fit(TRAIN_X, TRAIN_Y)
     cosine = torch.from_numpy(cosines(model, TRAIN_X))
     loss = large_margin_loss(30 * cosine, torch.from_numpy(TRAIN_Y), margin=30 * 0.35)
     assert float(loss) == pytest.approx(model.history_["classification"][-1], rel=0.3)
@@ -67,7 +67,7 @@ def test_margin_widens_the_gap_between_the_own_class_and_the_next(fitted: DeepUn
         cosine, own = cosines(model, TRAIN_X), np.arange(7) == TRAIN_Y[:, None]
         return float(np.median(cosine[own] - np.where(own, -1, cosine).max(axis=1)))
 
-    without = DeepUnkClassifier(calibration=0.0, margin=0.0, random_state=0).fit(TRAIN_X, TRAIN_Y)
+    without = DeepUnkClassifier(rule="own", calibration=0.0, margin=0.0, random_state=0).fit(TRAIN_X, TRAIN_Y)
     assert gap(fitted) > gap(without) + 0.15
 
 

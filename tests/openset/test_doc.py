@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offmap.openset.doc import DOCClassifier, one_against_rest, spread_around_one
+from offmap.openset.doc import DOCClassifier, one_versus_rest_loss, spread_around_one
 from tests.openset.rivals import (
     TEST_X,
     TRAIN_X,
@@ -24,7 +24,7 @@ from tests.openset.rivals import (
 
 @pytest.fixture(scope="module")
 def fitted() -> DOCClassifier:
-    return DOCClassifier(random_state=0).fit(TRAIN_X, TRAIN_Y)
+    return DOCClassifier(rule="own", random_state=0).fit(TRAIN_X, TRAIN_Y)
 
 
 def sigmoids(model: DOCClassifier, rows: Array) -> Array:
@@ -54,31 +54,33 @@ def test_loss_is_binary_cross_entropy_of_each_class_against_the_rest(rows: list[
             p = 1 / (1 + np.exp(-logit))
             expected -= log(p) if k == code else log(1 - p)
     table = torch.tensor(rows, dtype=torch.float64)
-    found = one_against_rest(table[:, 1:], table[:, 0].long())
+    found = one_versus_rest_loss(table[:, 1:], table[:, 0].long())
     assert float(found) == pytest.approx(expected / (3 * len(rows)), rel=1e-6)
 
 
 def test_thresholds_come_from_the_training_rows_of_each_class() -> None:
-    model = DOCClassifier(calibration=0.0, epochs=5, random_state=0).fit(TRAIN_X, TRAIN_Y)
+    model = DOCClassifier(rule="own", calibration=0.0, epochs=5, random_state=0).fit(TRAIN_X, TRAIN_Y)
     p = sigmoids(model, TRAIN_X)
     for k in range(7):
         positives = p[k == TRAIN_Y, k]
         sigma = np.std(np.concatenate([positives, 2 - positives]))
-        assert model.thresholds_[k] == pytest.approx(max(0.5, 1 - 3 * sigma), abs=1e-5)
+        assert model.class_thresholds_[k] == pytest.approx(max(0.5, 1 - 3 * sigma), abs=1e-5)
     # With few epochs some classes reach the floor and some do not: both sides of the maximum are seen.
-    assert model.thresholds_.min() == 0.5
-    assert model.thresholds_.max() > 0.5
-    strict = DOCClassifier(calibration=0.0, epochs=5, random_state=0, deviations=0.1).fit(TRAIN_X, TRAIN_Y)
-    assert (strict.thresholds_ > model.thresholds_).all()
+    assert model.class_thresholds_.min() == 0.5
+    assert model.class_thresholds_.max() > 0.5
+    strict = DOCClassifier(rule="own", calibration=0.0, epochs=5, random_state=0, deviations=0.1).fit(TRAIN_X, TRAIN_Y)
+    assert (strict.class_thresholds_ > model.class_thresholds_).all()
 
 
 def test_rejects_just_where_every_class_is_below_its_threshold(fitted: DOCClassifier) -> None:
     p = sigmoids(fitted, TEST_X)
-    nobody = (p < fitted.thresholds_).all(axis=1)
-    clear = np.abs(p - fitted.thresholds_).min(axis=1) > 1e-5
+    nobody = (p < fitted.class_thresholds_).all(axis=1)
+    clear = np.abs(p - fitted.class_thresholds_).min(axis=1) > 1e-5
     assert 0.1 < nobody.mean() < 0.9
     assert ((fitted.predict(TEST_X) == -1) == nobody)[clear].all()
-    np.testing.assert_allclose(fitted.novelty(TEST_X), -(p - fitted.thresholds_).max(axis=1), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        fitted.novelty(TEST_X), -(p - fitted.class_thresholds_).max(axis=1), rtol=1e-4, atol=1e-5
+    )
     np.testing.assert_allclose(fitted.predict_proba(TEST_X), p / p.sum(axis=1, keepdims=True), rtol=1e-3, atol=1e-7)
 
 

@@ -25,7 +25,7 @@ from tests.openset.rivals import (
 
 @pytest.fixture(scope="module")
 def fitted() -> LOFClassifier:
-    return LOFClassifier(calibration=0.0, random_state=0).fit(TRAIN_X, TRAIN_Y)
+    return LOFClassifier(rule="own", calibration=0.0, random_state=0).fit(TRAIN_X, TRAIN_Y)
 
 
 def test_novelty_is_the_factor_of_the_hidden_layer(fitted: LOFClassifier) -> None:
@@ -43,17 +43,17 @@ def test_novelty_is_the_factor_of_the_hidden_layer(fitted: LOFClassifier) -> Non
 
 
 def test_contamination_is_the_share_of_training_rows_outside(fitted: LOFClassifier) -> None:
-    loose = LOFClassifier(calibration=0.0, contamination=0.3, random_state=0).fit(TRAIN_X, TRAIN_Y)
-    # A training row is its own nearest neighbour when it is judged, so that fewer are rejected than 30 %.
+    loose = LOFClassifier(rule="own", calibration=0.0, contamination=0.3, random_state=0).fit(TRAIN_X, TRAIN_Y)
+    # A training row is its own nearest neighbour when it is scored, so fewer than 30 % are rejected.
     assert rejected(fitted, TRAIN_X) < 0.05 < rejected(loose, TRAIN_X) < 0.3
     shift = loose.novelty(TEST_X) - fitted.novelty(TEST_X)
     assert shift.min() == pytest.approx(shift.max())
 
 
 def test_another_fit_forgets_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = LOFClassifier(epochs=2, random_state=0).fit(*blobs(30, 30, width=6))
+    model = LOFClassifier(rule="own", epochs=2, random_state=0).fit(*blobs(30, 30, width=6))
     narrow = blobs(20, 20, 20, width=4)
-    fresh = LOFClassifier(epochs=2, random_state=0).fit(*narrow).novelty(narrow[0])
+    fresh = LOFClassifier(rule="own", epochs=2, random_state=0).fit(*narrow).novelty(narrow[0])
     fit = Mock(wraps=LocalOutlierFactor.fit)
     monkeypatch.setattr(LocalOutlierFactor, "fit", lambda lof, rows: fit(lof, rows))
     assert model.fit(*narrow).novelty(narrow[0]).tobytes() == fresh.tobytes()
@@ -75,7 +75,9 @@ def test_contamination_is_checked(contamination: float) -> None:
 
 
 def test_finds_unknown_digits() -> None:
-    require_skill(LOFClassifier(random_state=0).fit(TRAIN_X, TRAIN_Y), closed=0.9, separation=0.78, found=0.4)
+    require_skill(
+        LOFClassifier(rule="own", random_state=0).fit(TRAIN_X, TRAIN_Y), closed=0.9, separation=0.78, found=0.4
+    )
 
 
 def test_scores_do_not_depend_on_company_or_file(fitted: LOFClassifier, tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from scipy.stats import weibull_min
 
 from offmap.openset.openmax import (
     OpenMaxClassifier,
+    correctly_classified,
     distances,
     fit_weibulls,
-    recalibrate,
-    rightly_classified,
+    revise,
     weibull_cdf,
 )
 from tests.openset.rivals import (
@@ -34,7 +34,7 @@ from tests.openset.rivals import (
 
 @pytest.fixture(scope="module")
 def fitted() -> OpenMaxClassifier:
-    return OpenMaxClassifier(random_state=0).fit(TRAIN_X, TRAIN_Y)
+    return OpenMaxClassifier(rule="own", random_state=0).fit(TRAIN_X, TRAIN_Y)
 
 
 def logits_of(model: OpenMaxClassifier, rows: Array) -> Array:
@@ -42,7 +42,7 @@ def logits_of(model: OpenMaxClassifier, rows: Array) -> Array:
         return model.network_(tensor(rows)).double().numpy()
 
 
-def naive_recalibration(logits: Array, far: Array, top: int) -> list[float]:
+def naive_revision(logits: Array, far: Array, top: int) -> list[float]:
     """One row, by the words of algorithm 2."""
     top = min(top, len(logits))
     kept, taken = list(logits), 0.0
@@ -58,9 +58,9 @@ def naive_recalibration(logits: Array, far: Array, top: int) -> list[float]:
     arrays(np.float64, (4, 5), elements=st.floats(0, 1)),
     st.integers(1, 8),
 )
-def test_recalibration_is_the_algorithm_of_the_paper(logits: Array, far: Array, top: int) -> None:
-    found = recalibrate(torch.from_numpy(logits), torch.from_numpy(far), top).numpy()
-    expected = [naive_recalibration(*row, top) for row in zip(logits, far, strict=True)]
+def test_revision_is_the_algorithm_of_the_paper(logits: Array, far: Array, top: int) -> None:
+    found = revise(torch.from_numpy(logits), torch.from_numpy(far), top).numpy()
+    expected = [naive_revision(*row, top) for row in zip(logits, far, strict=True)]
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
@@ -74,14 +74,14 @@ def test_weibull_cdf_is_that_of_scipy(distance: float, shape: float, scale: floa
 @pytest.mark.parametrize(("shape", "scale"), [(0.7, 2.0), (3.0, 0.05), (40.0, 7.0)])
 def test_fit_finds_the_parameters_that_distances_were_drawn_with(shape: float, scale: float) -> None:
     drawn = weibull_min.rvs(shape, scale=scale, size=5000, random_state=0)
-    (found,) = fit_weibulls(drawn, np.zeros(len(drawn), dtype=np.int64), classes=1, tail=5000)
+    (found,) = fit_weibulls(drawn, np.zeros(len(drawn), dtype=np.int64), classes=1, tail_size=5000)
     np.testing.assert_allclose(found, (shape, scale), rtol=0.05)
 
 
 @settings(deadline=None, max_examples=25)
 @given(st.lists(st.floats(0.1, 10), min_size=6, max_size=12, unique=True), st.integers(4, 8))
 def test_fit_is_at_the_maximum_of_the_likelihood_of_the_tail(own: list[float], tail: int) -> None:
-    (found,) = fit_weibulls(np.array(own), np.zeros(len(own), dtype=np.int64), classes=1, tail=tail)
+    (found,) = fit_weibulls(np.array(own), np.zeros(len(own), dtype=np.int64), classes=1, tail_size=tail)
     largest = np.sort(own)[-tail:]
 
     def likelihood(shape: float, scale: float) -> float:
@@ -95,13 +95,13 @@ def test_each_class_has_its_own_tail_and_a_tiny_one_that_of_all() -> None:
     rng = np.random.default_rng(0)
     own, codes = rng.uniform(1, 2, size=62), np.repeat([0, 1, 2], [30, 30, 2])
     own[30:60] *= 10
-    found = fit_weibulls(own, codes, classes=3, tail=20)
+    found = fit_weibulls(own, codes, classes=3, tail_size=20)
     assert found[1, 1] / found[0, 1] == pytest.approx(10, rel=0.3)
     np.testing.assert_array_equal(found[2], found[1])
 
 
 def test_equal_distances_make_a_step() -> None:
-    ((shape, scale),) = fit_weibulls(np.full(9, 4.0), np.zeros(9, dtype=np.int64), classes=1, tail=20)
+    ((shape, scale),) = fit_weibulls(np.full(9, 4.0), np.zeros(9, dtype=np.int64), classes=1, tail_size=20)
     inside, outside = weibull_cdf(torch.tensor([3.9, 4.1]), torch.tensor(shape), torch.tensor(scale))
     assert inside < 0.01
     assert outside > 0.99
@@ -115,13 +115,13 @@ def test_distances_are_those_of_scipy(kind: Literal["euclidean", "cosine"]) -> N
     np.testing.assert_allclose(found, cdist(rows, means, kind), atol=1e-12)
 
 
-def test_rightly_classified_rows_count_and_all_of_a_class_without_any() -> None:
+def test_correctly_classified_rows_count_and_all_of_a_class_without_any() -> None:
     logits = torch.tensor([[2.0, 1.0], [1.0, 2.0], [3.0, 0.0], [4.0, 0.0]])
-    assert rightly_classified(logits, torch.tensor([0, 0, 1, 1])).tolist() == [True, False, True, True]
+    assert correctly_classified(logits, torch.tensor([0, 0, 1, 1])).tolist() == [True, False, True, True]
 
 
-def test_means_and_tails_are_of_rightly_classified_training_rows() -> None:
-    model = OpenMaxClassifier(calibration=0.0, epochs=2, random_state=0).fit(TRAIN_X, TRAIN_Y)
+def test_means_and_tails_are_of_correctly_classified_training_rows() -> None:
+    model = OpenMaxClassifier(rule="own", calibration=0.0, epochs=2, random_state=0).fit(TRAIN_X, TRAIN_Y)
     logits = logits_of(model, TRAIN_X)
     right = logits.argmax(axis=1) == TRAIN_Y
     assert 0.5 < right.mean() < 1
@@ -137,7 +137,7 @@ def test_rejects_just_where_the_open_class_wins_or_none_reaches_one_half(fitted:
     logits = logits_of(fitted, TEST_X)
     shape, scale = fitted.weibulls_.T
     far = np.asarray(weibull_min.cdf(cdist(logits, fitted.mean_logits_), shape, scale=scale))
-    scores = np.array([naive_recalibration(*row, 10) for row in zip(logits, far, strict=True)])
+    scores = np.array([naive_revision(*row, 10) for row in zip(logits, far, strict=True)])
     p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     unknown = (p.argmax(axis=1) == 7) | (p.max(axis=1) < 0.5)
     clear = np.abs(p - 0.5).min(axis=1) > 1e-3
@@ -151,7 +151,7 @@ def test_rejects_just_where_the_open_class_wins_or_none_reaches_one_half(fitted:
 
 @pytest.mark.parametrize("distance", ["euclidean", "cosine"])
 def test_finds_unknown_digits(distance: Literal["euclidean", "cosine"]) -> None:
-    model = OpenMaxClassifier(distance=distance, random_state=0).fit(TRAIN_X, TRAIN_Y)
+    model = OpenMaxClassifier(rule="own", distance=distance, random_state=0).fit(TRAIN_X, TRAIN_Y)
     require_skill(model, closed=0.86, separation=0.84, found=0.6)
 
 

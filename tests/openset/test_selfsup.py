@@ -24,7 +24,7 @@ from tests.openset.rivals import (
 
 @pytest.fixture(scope="module")
 def fitted() -> SelfSupClassifier:
-    return SelfSupClassifier(random_state=0).fit(TRAIN_X, TRAIN_Y)
+    return SelfSupClassifier(rule="own", random_state=0).fit(TRAIN_X, TRAIN_Y)
 
 
 def test_pairs_are_of_different_classes_and_all_equally_likely() -> None:
@@ -45,13 +45,13 @@ def test_mixes_are_convex_with_uniform_weights_and_drawn_anew() -> None:
     y = torch.arange(40) % 4
     mixer = Mixer(torch.eye(4)[y], y)
     torch.manual_seed(0)
-    mixes = mixer(5000)
+    mixes = mixer.draw(5000)
     assert ((mixes > 0).sum(dim=1) <= 2).all()
     assert (mixes >= 0).all()
     torch.testing.assert_close(mixes.sum(dim=1), torch.ones(5000))
     weights = np.sort(mixes.amax(dim=1).numpy())
     np.testing.assert_allclose(weights, np.linspace(0.5, 1, 5000), atol=0.02)
-    assert not torch.equal(mixer(5000), mixes)
+    assert not torch.equal(mixer.draw(5000), mixes)
 
 
 def test_novelty_is_the_logarithm_of_the_odds_of_the_open_class(fitted: SelfSupClassifier) -> None:
@@ -66,7 +66,7 @@ def test_novelty_is_the_logarithm_of_the_odds_of_the_open_class(fitted: SelfSupC
     np.testing.assert_allclose(fitted.predict_proba(TEST_X), known, atol=1e-3)
 
 
-def test_what_lies_between_known_classes_is_rejected(fitted: SelfSupClassifier) -> None:
+def test_rows_between_known_classes_are_rejected(fitted: SelfSupClassifier) -> None:
     rng = np.random.default_rng(0)
     rows, codes = TEST_X[KNOWN], TEST_Y[KNOWN]
     one, other = rng.integers(len(rows), size=(2, 500))
@@ -77,33 +77,34 @@ def test_what_lies_between_known_classes_is_rejected(fitted: SelfSupClassifier) 
 
 def test_more_mixes_reject_more() -> None:
     few, many = (
-        SelfSupClassifier(mixes=mixes, epochs=10, random_state=0).fit(TRAIN_X, TRAIN_Y) for mixes in (0.1, 3.0)
+        SelfSupClassifier(rule="own", mixes_per_row=mixes, epochs=10, random_state=0).fit(TRAIN_X, TRAIN_Y)
+        for mixes in (0.1, 3.0)
     )
     assert rejected(many, TEST_X[KNOWN]) > rejected(few, TEST_X[KNOWN]) + 0.05
 
 
-def test_rows_from_outside_are_learned_as_open() -> None:
+def test_given_outliers_are_learned_as_open() -> None:
     X, y = blobs(80, 80)
-    outside = np.random.default_rng(1).normal(size=(100, 4)) - 8
+    outliers = np.random.default_rng(1).normal(size=(100, 4)) - 8
     # Behind the classes, where no mix of them lies.
-    without = SelfSupClassifier(mixes=0.5, random_state=0).fit(X, y)
-    taught = SelfSupClassifier(outside=outside, mixes=0.5, random_state=0).fit(X, y)
-    assert rejected(taught, outside) > 0.95
-    assert rejected(without, outside) < 0.5
+    without = SelfSupClassifier(rule="own", mixes_per_row=0.5, random_state=0).fit(X, y)
+    taught = SelfSupClassifier(rule="own", outliers=outliers, mixes_per_row=0.5, random_state=0).fit(X, y)
+    assert rejected(taught, outliers) > 0.95
+    assert rejected(without, outliers) < 0.5
     assert np.mean(taught.predict(X) == y) > 0.85
 
 
 @pytest.mark.parametrize(
-    ("outside", "message"),
+    ("outliers", "message"),
     [
-        (np.zeros((5, 3)), "outside must hold rows like those of X: X has 3 features"),
-        (np.full((5, 4), np.nan), "outside must hold rows like those of X: .*NaN"),
-        ([[0.0] * 4], "outside must be a ndarray or None"),
+        (np.zeros((5, 3)), "outliers must hold rows like those of X: X has 3 features"),
+        (np.full((5, 4), np.nan), "outliers must hold rows like those of X: .*NaN"),
+        ([[0.0] * 4], "outliers must be a ndarray or None"),
     ],
 )
-def test_bad_rows_from_outside_are_named(outside: object, message: str) -> None:
+def test_bad_outliers_are_named(outliers: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        SelfSupClassifier(outside=outside, epochs=1).fit(*blobs(10, 10))  # type: ignore[arg-type]
+        SelfSupClassifier(outliers=outliers, epochs=1).fit(*blobs(10, 10))  # type: ignore[arg-type]
 
 
 def test_finds_unknown_digits(fitted: SelfSupClassifier) -> None:

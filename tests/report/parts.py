@@ -49,8 +49,8 @@ class Distance:
     def assess(self, X: Any) -> Verdict:
         self.calls.append(len(X))
         novelty = self._distance(X)
-        found = {"novelty": novelty, "novel": self.promise_.novel(novelty), "p_value": self.promise_.p_value(novelty)}
-        return Verdict(**found, **self._labels(X, found["novel"]))
+        novel = self.promise_.novel(novelty)
+        return Verdict(novelty=novelty, novel=novel, p_value=self.promise_.p_value(novelty), **self._labels(X, novel))
 
     def _labels(self, X: Any, novel: NDArray[np.bool_]) -> dict[str, Any]:
         return {}

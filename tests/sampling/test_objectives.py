@@ -1,16 +1,19 @@
-"""What the players climb, against closed forms."""
+"""Losses and objectives against closed forms."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from offmap.sampling.links import LINKS
-from offmap.sampling.objectives import critic_loss, cycle_error, log_ratio
+from offmap.ratio import ratio_loss
+from offmap.sampling import FGAN
+from offmap.sampling.annealing import annealed_power, linear_decay
+from offmap.sampling.divergences import OBJECTIVES
+from offmap.sampling.objectives import cycle_error, log_ratio
 from offmap.sampling.references import GaussianReference
-from offmap.sampling.schedule import fading, tempering
 
 
 def test_with_the_true_ratio_the_generators_gradient_is_that_of_the_divergence() -> None:
@@ -40,7 +43,7 @@ def test_the_best_critic_is_the_log_ratio() -> None:
 
     def closure() -> Tensor:
         optimizer.zero_grad()
-        loss = critic_loss(w[rows_p], w[rows_q])
+        loss = ratio_loss(w[rows_p], w[rows_q])
         loss.backward()
         return loss
 
@@ -48,26 +51,26 @@ def test_the_best_critic_is_the_log_ratio() -> None:
     torch.testing.assert_close(w.detach(), (p / q).log(), atol=1e-3, rtol=0)
 
 
-def test_links_are_the_functions_of_the_table() -> None:
+def test_objectives_are_the_functions_of_the_table() -> None:
     w = torch.linspace(-2, 2, 41)
     r = w.exp()
     expected = {
-        "reverse-kl": r.log(),
+        "reverse_kl": r.log(),
         "kl": r,
         "hellinger": r.sqrt(),
         "pearson": (r - 1) ** 2 + 2 * (r - 1),
         "gan": -(1 / (1 + r)).log(),
-        "non-saturating": (r / (1 + r)).log(),
+        "non_saturating": (r / (1 + r)).log(),
     }
-    assert expected.keys() == LINKS.keys()
+    assert expected.keys() == OBJECTIVES.keys()
     for name, values in expected.items():
-        torch.testing.assert_close(LINKS[name](w), values, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(OBJECTIVES[name](w), values, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("name", LINKS)
-def test_links_increase_and_stay_finite(name: str) -> None:
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_objectives_increase_and_stay_finite(name: str) -> None:
     w = torch.linspace(-30, 1000, 5000, dtype=torch.float64)
-    values = LINKS[name](w)
+    values = OBJECTIVES[name](w)
     assert values.isfinite().all()
     assert (values.diff() >= 0).all()
 
@@ -79,9 +82,15 @@ def test_cycle_error_is_the_mean_squared_distance() -> None:
     assert float(cycle_error(noise, recovered)) == pytest.approx(expected, rel=1e-5)
 
 
-def test_annealing_ends_at_the_true_target_and_cools_by_equal_factors() -> None:
-    powers = [tempering(share, 0.6, 0.01) for share in np.linspace(0, 0.6, 5)]
+def test_annealing_rises_geometrically_to_the_true_target() -> None:
+    powers = [annealed_power(progress, 0.6, 0.01) for progress in np.linspace(0, 0.6, 5)]
     assert powers[0] == pytest.approx(0.01)
     assert np.allclose(np.diff(np.log(powers)), math.log(100) / 4)
-    assert tempering(0.6, 0.6, 0.01) == tempering(1.0, 0.6, 0.01) == 1.0
-    assert fading(0.6, 0.6) == fading(1.0, 0.6) == 0.0
+    assert annealed_power(0.6, 0.6, 0.01) == annealed_power(1.0, 0.6, 0.01) == 1.0
+    assert linear_decay(0.6, 0.6) == linear_decay(1.0, 0.6) == 0.0
+
+
+@pytest.mark.parametrize("divergence", ["reverse-kl", "wasserstein", None])
+def test_an_unknown_divergence_is_refused(divergence: Any) -> None:
+    with pytest.raises(ValueError, match="divergence must be a str among 'reverse_kl', 'kl'"):
+        FGAN(dim=1, divergence=divergence).fit(np.zeros((4, 1)))

@@ -1,4 +1,4 @@
-"""The bounds of latent-variable models against quadrature and closed forms, and both posteriors on data."""
+"""Evidence bounds against quadrature and closed forms, and both posteriors on data."""
 
 import math
 from typing import Literal
@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from torch.distributions import Bernoulli, Normal
 
 from offmap.random_state import local_seed
-from offmap.sampling.binary_vae import BinaryVAE
+from offmap.sampling import BinaryVAE
+from offmap.sampling.latent_model import LatentModel
 from offmap.sampling.networks import smooth_mlp
-from offmap.sampling.posterior import GaussianPosterior, LatentModel, RASPosterior
+from offmap.sampling.posterior import GaussianPosterior, RASPosterior
 
 ROWS = torch.tensor([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
 
@@ -24,7 +25,7 @@ def model(latent: int = 1) -> LatentModel:
 
 
 def ring(count: int, seed: int = 0) -> NDArray[np.float32]:
-    """Rows of 12 with four neighbouring ones, on a ring: the one row tells its place up to no symmetry."""
+    """Rows of 12 with four ones in a row, at a random position on a ring."""
     places = np.random.default_rng(seed).integers(0, 12, size=count)
     return np.isin((np.arange(12)[None] - places[:, None]) % 12, (0, 1, 2, 3)).astype(np.float32)
 
@@ -37,7 +38,7 @@ def test_the_joint_density_is_bernoulli_times_normal() -> None:
     assert torch.allclose(built.log_joint(ROWS, latents), likelihood + prior, atol=1e-5)
 
 
-def silence(network: nn.Module, first: bool = False) -> None:
+def zero_layer(network: nn.Module, first: bool = False) -> None:
     """Sets the last linear layer, or the first, to zero."""
     linear = [layer for layer in network.modules() if isinstance(layer, nn.Linear)][0 if first else -1]
     nn.init.zeros_(linear.weight)
@@ -60,12 +61,12 @@ def test_importance_sampling_finds_the_evidence() -> None:
 
 def test_the_bound_is_below_the_evidence_and_touches_it_with_the_true_posterior() -> None:
     built = model()
-    silence(built.decoder, first=True)
+    zero_layer(built.decoder, first=True)
     with torch.no_grad(), local_seed(0):
-        # The decoder ignores z, so that the posterior is the prior; the encoder says so when its last layer is zero.
-        assert bool((built.bound(ROWS).mean(1) < evidence(built) + 0.5).all())
-        silence(built.posterior)
-        assert torch.allclose(built.bound(ROWS), evidence(built)[:, None].expand(2, 4), atol=1e-4)
+        # The decoder ignores z, so the posterior is the prior, which an encoder gives whose last layer is zero.
+        assert bool((built.elbo(ROWS).mean(1) < evidence(built) + 0.5).all())
+        zero_layer(built.posterior)
+        assert torch.allclose(built.elbo(ROWS), evidence(built)[:, None].expand(2, 4), atol=1e-4)
 
 
 class Doubled(nn.Module):
@@ -80,10 +81,10 @@ class Doubled(nn.Module):
 
 
 def test_with_the_true_critic_the_ratio_of_ras_is_exact() -> None:
-    """The posterior is as its reference, and the true critic 0; the density is as the posterior, and the ratio 0."""
-    posterior = RASPosterior(3, 1, (4,), particles=4, noise=1, critic_lr=1e-3, critic_steps=1)
+    """The posterior is its own reference, so the true critic is 0; the joint is the posterior, so the ratio is 0."""
+    posterior = RASPosterior(3, 1, (4,), particles=4, noise_dim=1, critic_lr=1e-3, critic_steps=1)
     posterior.generator.layers = nn.Sequential(Doubled())
-    silence(posterior.critic)
+    zero_layer(posterior.critic)
     with torch.no_grad(), local_seed(0):
         latents = posterior.draw(ROWS, 20_000)
         ratio = posterior.log_ratio(lambda z: Normal(0, 2).log_prob(z).sum(-1), ROWS, latents)
@@ -104,11 +105,11 @@ def test_a_model_learns_the_ring(posterior: Literal["ras", "gaussian"]) -> None:
 
 
 def test_a_free_posterior_takes_shapes_that_a_gaussian_cannot() -> None:
-    """The posterior of a symmetric decoder has two sides; the generator finds both, a Gaussian can not."""
+    """A posterior with two modes, which the generator finds and a Gaussian cannot."""
     X = np.ones((64, 6), dtype=np.float32)
     fitted = BinaryVAE(latent=1, hidden=(32, 32), particles=16, epochs=1, critic_lr=3e-3, random_state=0).fit(X)
     with local_seed(0):
-        step = fitted.model_.posterior.learning(fitted.model_, lr=3e-3)
+        step = fitted.model_.training_step(lr=3e-3)
         # Log density of two bumps at ±1.5 in place of the decoder's.
         fitted.model_.log_joint = lambda rows, latents: torch.logaddexp(  # type: ignore[method-assign]
             Normal(-1.5, 0.5).log_prob(latents), Normal(1.5, 0.5).log_prob(latents)
@@ -130,7 +131,7 @@ def test_the_same_seed_gives_the_same_model_and_the_callers_random_state_stays()
 
 
 def test_rows_that_are_not_binary_are_refused() -> None:
-    with pytest.raises(ValueError, match="X must hold zeros and ones only"):
+    with pytest.raises(ValueError, match="X must hold only zeros and ones"):
         BinaryVAE().fit(np.full((4, 2), 0.5))
     with pytest.raises(ValueError, match="posterior must be 'ras' or 'gaussian'"):
         BinaryVAE(posterior="flow").fit(ring(4))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Stein's direction against a naive loop, and particles against a known posterior."""
+"""The SVGD direction against a naive loop, and particles against a known posterior."""
 
 import numpy as np
 import pytest
@@ -6,26 +6,26 @@ import torch
 from torch import Tensor
 
 from offmap.sampling import SVGD, AmortisedSVGD
-from offmap.sampling.svgd import rbf_kernel, score_of, svgd_direction
+from offmap.sampling.stein import score, svgd_direction
 
 
-def naive(x: Tensor, score: Tensor, y: Tensor, bandwidth: float) -> Tensor:
+def naive(x: Tensor, scores: Tensor, y: Tensor, bandwidth: float) -> Tensor:
     found = torch.zeros_like(y)
     for j, place in enumerate(y):
         for i in range(len(x)):
             point = x[i].clone().requires_grad_()
             kernel = (-(point - place).square().sum() / bandwidth).exp()
             (slope,) = torch.autograd.grad(kernel, point)
-            found[j] += (kernel.detach() * score[i] + slope) / len(x)
+            found[j] += (kernel.detach() * scores[i] + slope) / len(x)
     return found
 
 
 def test_direction_is_that_of_a_naive_loop_for_each_context() -> None:
     torch.manual_seed(0)
-    x, score, y = (torch.randn(2, n, 3, dtype=torch.float64) for n in (5, 5, 4))
-    found = svgd_direction(x, score, y, bandwidth=1.7)
+    x, scores, y = (torch.randn(2, n, 3, dtype=torch.float64) for n in (5, 5, 4))
+    found = svgd_direction(x, scores, y, bandwidth=1.7)
     for context in range(2):
-        torch.testing.assert_close(found[context], naive(x[context], score[context], y[context], 1.7))
+        torch.testing.assert_close(found[context], naive(x[context], scores[context], y[context], 1.7))
 
 
 def test_bandwidth_is_the_median_over_the_logarithm_of_the_count() -> None:
@@ -33,12 +33,11 @@ def test_bandwidth_is_the_median_over_the_logarithm_of_the_count() -> None:
     median = (x[:, None] - x[None]).square().sum(-1).flatten().median()
     by_hand = svgd_direction(x, -x, bandwidth=median / np.log(10))
     torch.testing.assert_close(svgd_direction(x, -x), by_hand)
-    torch.testing.assert_close(rbf_kernel(x, x, 2.0).diagonal(), torch.ones(9, dtype=torch.float64))
 
 
-def test_score_is_the_slope() -> None:
+def test_score_is_the_gradient() -> None:
     x = torch.randn(4, 3)
-    torch.testing.assert_close(score_of(lambda z: -z.square().sum(1) / 2, x), -x)
+    torch.testing.assert_close(score(lambda z: -z.square().sum(1) / 2, x), -x)
 
 
 def posterior(x: Tensor) -> Tensor:
@@ -60,3 +59,24 @@ def test_the_amortised_one_matches_it_too() -> None:
     samples = sampler.sample(5000, random_state=0)
     assert samples.mean() == pytest.approx(1.25, abs=0.1)
     assert samples.var() == pytest.approx(1 / 6, rel=0.3)
+
+
+def test_a_step_is_that_of_adagrad() -> None:
+    """Two steps by hand: the step size is lr over the root of the sum of squared directions."""
+    start, first, second = (
+        SVGD(log_density=posterior, dim=1, particles=9, steps=steps, lr=lr, random_state=0).fit().particles_
+        for steps, lr in ((1, 1e-12), (1, 0.3), (2, 0.3))
+    )
+    x, squares = torch.from_numpy(start), torch.zeros(9, 1)
+    for expected in (first, second):
+        direction = svgd_direction(x, score(posterior, x))
+        squares = squares + direction.square()
+        x = x + 0.3 * direction / (squares.sqrt() + 1e-6)
+        np.testing.assert_allclose(x.numpy(), expected, rtol=1e-5)
+
+
+def test_particles_are_repeated_equally_often() -> None:
+    sampler = SVGD(log_density=posterior, dim=1, particles=10, steps=1, random_state=0).fit()
+    _, counts = np.unique(sampler.sample(25, random_state=0), return_counts=True)
+    assert sorted(counts) == [2] * 5 + [3] * 5
+    assert len(np.unique(sampler.sample(4, random_state=0))) == 4

@@ -56,7 +56,7 @@ class Cold:
         detector.fit(self.X, self.tasks, rows=self.rows)
         for count in EXPOSURES:
             for task, rows in zip(self.ids(count), self.part(count), strict=True):
-                detector.add_task(int(task), self.X[rows])
+                detector.add_entity(int(task), self.X[rows])
         return detector
 
     def aurocs(self, detector: Any, name: str) -> dict[str, float]:

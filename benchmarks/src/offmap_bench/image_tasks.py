@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offmap.data import load
-from offmap_bench.task_auroc import task_aurocs
+from offmap.metrics import entity_auroc
 
 CLASSES = 10
 
@@ -49,7 +49,7 @@ class Images:
             active: Which classes are active in which task.
         """
         nominal = active[:, self.y_test].T
-        return float(np.mean(task_aurocs(familiarity, nominal, ~nominal)))
+        return float(np.mean(entity_auroc(familiarity, nominal, ~nominal)))
 
 
 @lru_cache(maxsize=2)

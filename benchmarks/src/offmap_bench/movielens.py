@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from offmap.data import load_table
-from offmap_bench.task_auroc import task_aurocs
+from offmap.metrics import entity_auroc
 
 Ints = NDArray[np.int64]
 Protocol = Literal["count", "lift", "viewers"]
@@ -152,13 +152,13 @@ class Setting:
         nominal, anomalous = contrast(self.data.counts(self.films, label), population, protocol)
         tested = labels[self.test_users, None]
         usual = (tested == nominal) & self.exposed() if protocol == "viewers" else tested == nominal
-        return float(np.nanmean(task_aurocs(familiarity, usual, tested == anomalous)))
+        return float(np.nanmean(entity_auroc(familiarity, usual, tested == anomalous)))
 
     def aurocs(self, familiarity: NDArray[Any]) -> Mapping[str, float]:
         """Every number of a table: two labels by three protocols, and those exposed to a film against those not."""
         exposed = self.exposed()
         found = {metric: self.auroc(familiarity, *chosen) for metric, chosen in PROTOCOLS.items()}
-        return found | {"exposed": float(np.nanmean(task_aurocs(familiarity, exposed, ~exposed)))}
+        return found | {"exposed": float(np.nanmean(entity_auroc(familiarity, exposed, ~exposed)))}
 
 
 PROTOCOLS: dict[str, tuple[str, Protocol]] = {

@@ -16,9 +16,9 @@ from torch.optim import Adam
 from offmap import tensorfile
 from offmap.data.store import user_cache
 from offmap.metrics import auroc
-from offmap.nets import DeepFM
 from offmap.random_state import local_seed
 from offmap.train import Batches, descend, train
+from offmap_bench.deepfm import DeepFM
 from offmap_bench.movielens import MovieLens, movielens
 
 PROFILE = ("gender", "age", "occupation", "zip")

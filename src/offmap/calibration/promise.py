@@ -85,11 +85,11 @@ class Promise(BaseEstimator):
             return None
         n, above = len(self.calibration_novelty_), int(self.novel(self.calibration_novelty_).sum())
         if self.own_threshold is None:
-            low, high = beta.ppf((0.025, 0.975), above + 1, n - above)
-            return RateInterval((above + 1) / (n + 1), float(low), float(high), n)
-        low = beta.ppf(0.025, above, n - above + 1) if above else 0.0
-        high = beta.ppf(0.975, above + 1, n - above) if above < n else 1.0
-        return RateInterval(above / n, float(low), float(high), n)
+            low, high = (float(beta.ppf(end, above + 1, n - above)) for end in (0.025, 0.975))
+            return RateInterval((above + 1) / (n + 1), low, high, n)
+        low = float(beta.ppf(0.025, above, n - above + 1)) if above else 0.0
+        high = float(beta.ppf(0.975, above + 1, n - above)) if above < n else 1.0
+        return RateInterval(above / n, low, high, n)
 
     def novel(self, novelty: ArrayLike) -> NDArray[np.bool_]:
         """Whether each row is flagged."""

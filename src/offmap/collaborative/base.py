@@ -1,221 +1,292 @@
-"""The contract of detectors that serve many tasks with one model.
+"""The contract of detectors that serve many entities with one model.
 
-A method writes ``_build_networks``, ``_fit`` (which returns an embedding of every task), ``_features`` (what is made of
-a row, whatever the task), ``_familiarity`` (of rows to tasks) and ``_embed`` (of a new task). Ids, chunks, calibration,
-streams and saving are done once, here and in ``model.py``.
+A method is a dataclass of parameters that composes three parts (see ``parts.py``): ``features_``, ``head_`` and
+``solver_``. It writes ``_build_parts``, which makes them, and ``_fit``, which trains them and returns the embedding of
+every entity. Ids, chunks, calibration, streams and saving are done once, here.
 """
 
+from abc import abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
+from torch import Tensor, nn
 
-from offmap.arrays import Rows
-from offmap.calibration.conformal import FloatArray
+from offmap.arrays import FloatArray, Rows
+from offmap.base import OpenWorldEstimator
 from offmap.calibration.promise import Promise
 from offmap.calibration.split import hold_out
-from offmap.collaborative.exposures import check_index
+from offmap.collaborative.contract import EntityModel
+from offmap.collaborative.entities import EntityTable
+from offmap.collaborative.given import Embeddings, given_vectors, label_codes, label_set
 from offmap.collaborative.ids import Id, Ids, Places, as_given, check_ids, same_kind
-from offmap.collaborative.model import Embeddings, TaskModel
+from offmap.collaborative.learning import Learner, observations
+from offmap.collaborative.levels import pooled, standardised
+from offmap.collaborative.observations import Observations, check_index
+from offmap.collaborative.parts import Head, Learned, Solver, StreamSolver
+from offmap.collaborative.scoring import Scoring
 from offmap.parameters import Share
-from offmap.random_state import local_seed
-from offmap.verdict import Verdict
+from offmap.random_state import draw_seed, local_seed
 
 
 class Similar(NamedTuple):
-    """Tasks like another one, the most similar first, and the cosine between their embeddings."""
+    """Entities that are similar to another one, the most similar first, and the cosine between their embeddings."""
 
-    tasks: NDArray[Any]
+    entities: NDArray[Any]
     cosine: NDArray[np.float32]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CollaborativeDetector(TaskModel):
-    """Learns what is usual for each of many tasks (films, users, devices) from the exposures of all of them.
+class EntityDetector(EntityModel, OpenWorldEstimator):
+    """Learns what is normal for each of many entities (films, users, devices) from the rows of all of them.
 
     Args:
-        alpha: Rate of false alarms, over the exposures of all tasks together.
-        calibration: Share of the exposures held out to set the threshold and the p-values; with 0 there are neither,
-            and all exposures are learnt from.
+        alpha: False-alarm rate that the threshold keeps, over the rows of all entities together.
+        calibration: Share of the rows held out from training to set the threshold and the p-values. With 0 all rows
+            train, and there are scores but no threshold and no p-values.
+
+    Attributes:
+        entity_ids_: Ids of the entities.
+        entity_embeddings_: Embedding of each entity, in the order of ``entity_ids_``.
+        entity_counts_: Number of rows that each entity was learnt from, in the order of ``entity_ids_``.
+        entities_: The table of entities.
+        features_: Maps rows to features.
+        head_: Scores features against embeddings.
+        solver_: Finds the embedding of an entity from its rows.
+        embedding_size_: Numbers that describe an entity.
+        labels_: The labels that were fitted, in ascending order; empty without labels.
+        common_level_: Mean and variance of the raw novelty over all entities; None with ``calibration=0``.
+        promise_: The ``Promise`` that decides, fitted on the held-out rows.
+        threshold_: Rows with a novelty above it are flagged; infinite with ``calibration=0``.
+        calibration_novelty_: Novelty of the held-out rows, in ascending order.
+        input_shape_: Shape of one row.
+        history_: Mean of each training term per epoch, by name.
     """
 
+    always_fitted: ClassVar[frozenset[str]] = OpenWorldEstimator.always_fitted | {"common_level_", "embedding_size_"}
+
     calibration: Share = 0.1
+
+    @abstractmethod
+    def _build_parts(self) -> None:
+        """Makes the parts from the parameters and fitted sizes, for ``_use_parts``; ``load`` calls it."""
+
+    @abstractmethod
+    def _fit(self, observed: Observations, given: Tensor | None) -> Learned:
+        """Makes and trains the parts; returns the embedding of each entity.
+
+        Args:
+            observed: The training rows and their entities.
+            given: The vectors passed to ``fit`` as ``embeddings``, one per entity.
+        """
 
     def fit(
         self,
         X: Any,
-        tasks: ArrayLike,
+        entities: ArrayLike,
         *,
         rows: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         embeddings: Embeddings | None = None,
     ) -> Self:
-        """Learns from exposures.
+        """Learns from the rows of all entities.
 
         Args:
-            X: Rows or images: one an exposure, or with ``rows`` each one once.
-            tasks: Id of the task of each exposure: all integers, all strings, or all tuples of these.
-            rows: Row of ``X`` that each exposure is of, where rows are shown to more than one task.
+            X: Rows or images: one per id in ``entities``, or each one once if ``rows`` is given.
+            entities: Id of the entity of each row: all integers, all strings, or all tuples of these.
+            rows: Row of ``X`` that each id in ``entities`` refers to, where a row belongs to several entities.
             labels: Label of each row of ``X``, for embeddings that are made of labels.
-            embeddings: Vector of each task, for ``embedding="given"``: a mapping, a pair of ids and matrix, or a frame
-                with the ids as its index.
+            embeddings: Vector of each entity, for ``embedding="given"``: a mapping, a pair of ids and matrix, or a
+                frame with the ids as its index.
         """
         rng = self._start()
-        self._forget()
-        ids, codes = np.unique(check_ids(tasks), return_inverse=True)
+        ids, codes = np.unique(check_ids(entities), return_inverse=True)
         if len(ids) < 2:
-            raise ValueError(f"tasks must hold at least 2 tasks, to tell each from the others; got {len(ids)}")
+            raise ValueError(f"entities must hold at least 2 entities, to tell them apart; got {len(ids)}")
         index = check_index(rows, _length(X), len(codes))
         train, held_out = self._split(codes, rng)
-        checked = self._learnt_rows(X, index[train], rng)
-        with local_seed(int(rng.integers(2**31))):
-            shown = self._exposures(checked, index[train], codes[train], self._learn_labels(labels, len(checked)))
-            vectors = self._fit(shown, None if embeddings is None else self._given(embeddings, ids)).detach()
-        self.embedding_size_, self.centre_ = vectors.shape[1], vectors.mean(dim=0)
-        self._build_table()
-        self._place_first(ids, vectors, shown)
-        self._set_threshold(checked, index[held_out], codes[held_out])
+        checked = self._training_rows(X, index[train], rng)
+        self.labels_ = label_set(labels)
+        with local_seed(draw_seed(rng)):
+            coded = label_codes(labels, self.labels_, len(checked))
+            observed = observations(checked, index[train], codes[train], coded, self.device)
+            given = None if embeddings is None else torch.from_numpy(given_vectors(embeddings, ids)).to(self.device)
+            learned = self._fit(observed, given)
+        self._fill_table(ids, learned, observed)
+        scores = self._novelty_of(checked, index[held_out], codes[held_out]) if len(held_out) else np.empty(0)
+        self.promise_ = Promise(alpha=self.alpha).fit(scores)
         return self
 
-    def novelty(self, X: Any, tasks: ArrayLike, *, rows: ArrayLike | None = None) -> FloatArray:  # type: ignore[override] # the task is part of the question
-        """How unfamiliar each row is to its task; higher is more novel.
+    def fit_predict(
+        self,
+        X: Any,
+        entities: ArrayLike,
+        *,
+        rows: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        embeddings: Embeddings | None = None,
+    ) -> NDArray[np.int64]:
+        """Fits the rows and says of each of them whether it is normal for its entity (+1) or novel (-1)."""
+        self.fit(X, entities, rows=rows, labels=labels, embeddings=embeddings)
+        return self.predict(X, entities, rows=rows)
 
-        It ranks rows of one task. ``predict`` does not compare it with ``threshold_``, which is in standard deviations
-        above the mean of a task's own exposures: what is much for one task may be little for another.
-
-        Args:
-            X: Rows or images.
-            tasks: Id of a task for each.
-            rows: Row of ``X`` that each of ``tasks`` is asked about, if not the one in its place.
-        """
-        return self._novelty_of(*self._pairs(X, tasks, rows))
-
-    def p_value(self, X: Any, tasks: ArrayLike, *, rows: ArrayLike | None = None) -> FloatArray:  # type: ignore[override] # the task is part of the question
-        r"""The conformal p-value of each row under "this is an exposure like those of its task"; small is novel.
-
-        An exposure like those that were fitted gets a p-value of at most $\alpha$ with a probability of at most
-        $\alpha$. The promise is over the exposures of all tasks together that were fitted with two or more. That it
-        nearly holds for each task is the work of the levels: a score counts in standard deviations above the mean of
-        its task's own exposures. Tasks of fewer than about ten exposures, above all new ones, are not known well enough
-        for that: more of their own exposures than $\alpha$ are flagged.
-        """
-        pairs = self._pairs(X, tasks, rows)
-        self._require_calibration("p_value")
-        return self.promise_.p_value(self._levelled(*pairs))
-
-    def predict(self, X: Any, tasks: ArrayLike, *, rows: ArrayLike | None = None) -> NDArray[np.int64]:
-        """+1 for rows that are familiar to their task, -1 for novel ones."""
-        pairs = self._pairs(X, tasks, rows)
-        self._require_calibration("predict")
-        return np.where(self.promise_.novel(self._levelled(*pairs)), -1, 1)
-
-    def assess(self, X: Any, tasks: ArrayLike, *, rows: ArrayLike | None = None) -> Verdict:  # type: ignore[override] # the task is part of the question
-        """Novelty on the scale of ``threshold_``, p-value and decision of each row for its task, in one pass."""
-        levels = self._levelled(*self._pairs(X, tasks, rows))
-        self._require_calibration("assess")
-        return Verdict(
-            novelty=levels,
-            novel=self.promise_.novel(levels),
-            p_value=self.promise_.p_value(levels),
-            entity=as_given(check_ids(tasks)),
-        )
-
-    def familiarity(self, X: Any, tasks: ArrayLike | None = None) -> NDArray[np.float32]:
-        """How familiar every row is to every task, as a matrix; higher is more familiar.
+    def familiarity(self, X: Any, entities: ArrayLike | None = None) -> NDArray[np.float32]:
+        """How familiar every row is to every entity, as a matrix; minus ``raw_novelty`` of each pair.
 
         Args:
             X: Rows or images.
-            tasks: Ids of the columns; by default all tasks, in the order of ``task_ids_``.
+            entities: Ids of the columns; by default all entities, in the order of ``entity_ids_``.
         """
         X = self._checked(X)
-        return self._matrix(X, np.arange(len(self.tasks_)) if tasks is None else self._places(check_ids(tasks)))
+        places = np.arange(len(self.entities_)) if entities is None else self._places(check_ids(entities))
+        return self._scoring().matrix(X, places)
 
-    def add_task(self, task: Id, X: Any, *, labels: ArrayLike | None = None) -> Self:
-        """Makes a new task known from rows that were shown to it; the networks stay as they are.
+    def add_entity(self, entity: Id, X: Any, *, labels: ArrayLike | None = None) -> Self:
+        """Adds an entity from a few of its rows; the networks stay as they are.
 
         Args:
-            task: Its id, of the type of the others.
-            X: Its exposures; one is enough, and more are better.
-            labels: Label of each, if the embeddings are made of labels.
+            entity: Its id, of the type of the others.
+            X: Its rows; one is enough, and more are better.
+            labels: Label of each row, if the embeddings are made of labels.
         """
         X = self._checked(X)
-        ids = check_ids([task], "task")
-        same_kind(self.tasks_.ids, ids, "task")
-        if self.tasks_.find(ids)[0] >= 0:
-            raise ValueError(f"task {task!r} is known already; partial_fit adds exposures to it")
-        index = np.arange(len(X))
+        ids = check_ids([entity], "entity")
+        same_kind(self.entities_.ids, ids, "entity")
+        if self.entities_.find(ids)[0] >= 0:
+            raise ValueError(f"entity {entity!r} is known already; partial_fit adds rows to it")
+        index, codes = np.arange(len(X)), label_codes(labels, self.labels_, len(X))
         with torch.no_grad(), self._embedding_draws():
-            self._grow(ids, self._exposures(X, index, np.zeros_like(index), self._known_labels(labels, len(X))))
+            self._learner().add(ids, observations(X, index, np.zeros_like(index), codes, self.device))
         return self
 
     def partial_fit(
-        self, X: Any, tasks: ArrayLike, *, rows: ArrayLike | None = None, labels: ArrayLike | None = None
+        self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None, labels: ArrayLike | None = None
     ) -> Self:
-        """Takes in a piece of a stream: more exposures of known tasks, and exposures of new ones.
+        """Takes in a batch of a stream: more rows of known entities, and rows of new ones.
 
-        The embeddings of these tasks move; networks, threshold and calibration stay as they are.
+        The embeddings of these entities change; networks, threshold and calibration stay as they are. Entities with a
+        network or a forest of their own cannot take in more rows.
         """
         X = self._checked(X)
-        ids, codes = np.unique(check_ids(tasks), return_inverse=True)
-        index, coded = check_index(rows, len(X), len(codes)), self._known_labels(labels, len(X))
-        same_kind(self.tasks_.ids, ids)
-        places = self.tasks_.find(ids)
+        ids, codes = np.unique(check_ids(entities), return_inverse=True)
+        index, coded = check_index(rows, len(X), len(codes)), label_codes(labels, self.labels_, len(X))
+        same_kind(self.entities_.ids, ids)
+        places = self.entities_.find(ids)
         known = places[codes] >= 0
+        solver = self._stream_solver() if known.any() else None
         with torch.no_grad(), self._embedding_draws():
-            if known.any():
+            if solver is not None:
                 which, renumbered = np.unique(codes[known], return_inverse=True)
-                shown = self._exposures(X, index[known], renumbered, coded)
-                self._move(torch.from_numpy(places[which]).to(self.device), shown)
+                observed = observations(X, index[known], renumbered, coded, self.device)
+                self._learner().update(solver, torch.from_numpy(places[which]).to(self.device), observed)
             if not known.all():
                 which, renumbered = np.unique(codes[~known], return_inverse=True)
-                self._grow(ids[which], self._exposures(X, index[~known], renumbered, coded))
+                self._learner().add(ids[which], observations(X, index[~known], renumbered, coded, self.device))
         return self
 
-    def similar_tasks(self, task: Id, k: int = 10) -> Similar:
-        """The ``k`` tasks whose embeddings point most nearly the same way, seen from the mean of all."""
-        check_is_fitted(self, "threshold_")
-        (place,) = self._places(check_ids([task], "task"))
-        centred = self.tasks_.column("embedding") - self.centre_
+    def similar_entities(self, entity: Id, k: int = 10) -> Similar:
+        """The ``k`` entities with the highest cosine between their embedding and that of ``entity``.
+
+        Embeddings are centred at the mean of the fitted entities. Entities with a network or a forest of their own have
+        no embeddings to compare.
+        """
+        check_is_fitted(self, "promise_")
+        if not self.head_.comparable:
+            raise ValueError(
+                f"similar_entities needs embeddings; {type(self).__name__} gives every entity a model of its own"
+            )
+        (place,) = self._places(check_ids([entity], "entity"))
+        centred = self.entities_.column("embedding") - self.centre_
         cosine = torch.cosine_similarity(centred, centred[place].unsqueeze(0))
         cosine[place] = -torch.inf
         best = cosine.topk(min(k, len(cosine) - 1))
-        return Similar(as_given(self.tasks_.ids[best.indices.cpu().numpy()]), best.values.cpu().numpy())
+        return Similar(as_given(self.entities_.ids[best.indices.cpu().numpy()]), best.values.cpu().numpy())
 
     @property
-    def task_ids_(self) -> NDArray[Any]:
-        """The ids of the tasks, in the order of their places."""
-        return as_given(self.tasks_.ids)
+    def entity_ids_(self) -> NDArray[Any]:
+        """The ids of the entities, in the order in which they were added."""
+        return as_given(self.entities_.ids)
 
     @property
-    def task_embeddings_(self) -> NDArray[np.float32]:
-        """The embedding of each task, in the order of ``task_ids_``."""
-        return self.tasks_.column("embedding").cpu().numpy()
+    def entity_embeddings_(self) -> NDArray[Any]:
+        """The embedding of each entity, in the order of ``entity_ids_``."""
+        return self.entities_.column("embedding").cpu().numpy()
 
     @property
-    def task_counts_(self) -> NDArray[np.int64]:
-        """The exposures that each task was learnt from, in the order of ``task_ids_``."""
-        return self.tasks_.column("count")[:, 0].cpu().numpy().astype(np.int64)
+    def entity_counts_(self) -> NDArray[np.int64]:
+        """The number of rows that each entity was learnt from, in the order of ``entity_ids_``."""
+        return self.entities_.counts.cpu().numpy().astype(np.int64)
 
-    def _forget(self) -> None:
-        """Drops the networks of an earlier fit, which other parameters may not need."""
-        for name in [name for name, value in vars(self).items() if isinstance(value, nn.Module)]:
-            delattr(self, name)
+    def _build(self) -> None:
+        self._build_parts()
+        self._build_table()
 
-    def _pairs(self, X: Any, tasks: ArrayLike, rows: ArrayLike | None) -> tuple[Rows, Places, Places]:
+    def _use_parts(self, features: nn.Module, head: Head, solver: Solver) -> None:
+        self.features_: nn.Module = features.to(self.device)
+        self.head_: Head = head.to(self.device)
+        self.solver_: Solver = solver.to(self.device)
+
+    def _build_table(self) -> None:
+        widths = {"embedding": self.embedding_size_, "count": 1, "level": 2, **self.solver_.extra_columns}
+        self.entities_ = EntityTable(widths, {"embedding": self.head_.dtype}).to(self.device)
+
+    def _fill_table(self, ids: Ids, learned: Learned, observed: Observations) -> None:
+        embeddings = learned.columns["embedding"].detach()
+        self.embedding_size_ = embeddings.shape[1]
+        self.centre_ = embeddings.mean(dim=0) if self.head_.comparable else torch.empty(0)
+        self._build_table()
+        Learner(self.features_, self.head_, self.solver_, self.entities_, self.calibration > 0).fill(
+            ids, learned, observed
+        )
+        self.common_level_ = None
+        if self.calibration > 0:
+            common = pooled(self.entities_.column("level"), self.entities_.counts)
+            self.common_level_ = [float(value) for value in common]
+
+    def _novelty_of(self, X: Rows, index: Places, places: Places) -> FloatArray:
+        novelty = self._raw_novelty_of(X, index, places)
+        if self.common_level_ is None:
+            return novelty
+        at, table = torch.from_numpy(places), self.entities_
+        levels, counts = table.column("level").cpu()[at], table.counts.cpu()[at]
+        return standardised(torch.from_numpy(novelty), levels, counts, torch.tensor(self.common_level_)).numpy()
+
+    def _raw_novelty_of(self, X: Rows, index: Places, places: Places) -> FloatArray:
+        return self._scoring().novelty(X, index, places)
+
+    def _scoring(self) -> Scoring:
+        embeddings = self.entities_.column("embedding")
+        return Scoring(self.features_, self.head_, embeddings, self.device, self._row_width())
+
+    def _learner(self) -> Learner:
+        return Learner(self.features_, self.head_, self.solver_, self.entities_, self.common_level_ is not None)
+
+    def _stream_solver(self) -> StreamSolver:
+        if isinstance(self.solver_, StreamSolver):
+            return self.solver_
+        raise ValueError(
+            f"partial_fit cannot add rows to a known entity of {type(self).__name__}: its own model would have to see "
+            "all its rows again; fit anew, or use add_entity for new entities"
+        )
+
+    def _embedding_draws(self) -> AbstractContextManager[None]:
+        """The same draws for every new entity; nothing, which is faster, where there are none."""
+        return local_seed(0) if self.solver_.draws else nullcontext()
+
+    def _pairs(self, X: Any, entities: ArrayLike, rows: ArrayLike | None) -> tuple[Rows, Places, Places]:
         X = self._checked(X)
-        ids = check_ids(tasks)
+        ids = check_ids(entities)
         return X, check_index(rows, len(X), len(ids)), self._places(ids)
 
     def _places(self, ids: Ids) -> Places:
-        places = self.tasks_.find(ids)
+        places = self.entities_.find(ids)
         if (places < 0).any():
             unknown = as_given(ids[places < 0])
-            raise ValueError(f"tasks holds {unknown[0]!s}, which was never fitted; add_task makes a task known")
+            raise ValueError(f"entities holds {unknown[0]!s}, which was never fitted; add_entity makes it known")
         return places
 
     def _split(self, codes: Places, rng: np.random.Generator) -> tuple[Places, Places]:
@@ -223,38 +294,10 @@ class CollaborativeDetector(TaskModel):
             return np.arange(len(codes)), np.arange(0)
         return hold_out(codes, self.calibration, rng)
 
-    def _learnt_rows(self, X: Any, index: Places, rng: np.random.Generator) -> Rows:
+    def _training_rows(self, X: Any, index: Places, rng: np.random.Generator) -> Rows:
         if self.encoder is None:
             return self._rows(X, reset=True)
         return self._encoded(X, None, np.unique(index), rng)
-
-    def _learn_labels(self, labels: ArrayLike | None, length: int) -> Places | None:
-        if labels is not None and pd.isna(np.asarray(labels)).any():
-            raise ValueError("labels holds missing values; give them a label of their own")
-        self.labels_ = np.empty(0) if labels is None else np.unique(np.asarray(labels))
-        return self._known_labels(labels, length)
-
-    def _known_labels(self, labels: ArrayLike | None, length: int) -> Places | None:
-        """The code of each row's label, among those that were fitted."""
-        if labels is None:
-            return None
-        values = np.asarray(labels)
-        if values.shape != (length,):
-            raise ValueError(f"labels must have one label for each of the {length} rows of X; got shape {values.shape}")
-        if not np.isin(values, self.labels_).all():
-            raise ValueError("labels holds a label that was not among those that were fitted")
-        return np.searchsorted(self.labels_, values)
-
-    def _set_threshold(self, X: Rows, index: Places, places: Places) -> None:
-        self._set_common_level()
-        levels = self._levelled(X, index, places) if len(index) else np.empty(0)
-        self.promise_ = Promise(alpha=self.alpha).fit(levels)
-
-    def _require_calibration(self, asked: str) -> None:
-        if len(self.calibration_novelty_) == 0:
-            raise ValueError(
-                f"{asked} needs held-out exposures; fit with calibration above 0, and tasks of 2 exposures or more"
-            )
 
 
 def _length(X: Any) -> int:

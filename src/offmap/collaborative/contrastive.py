@@ -1,21 +1,28 @@
-"""Contrastive features with shifted instances, and a few exposures of each task to compare with."""
+"""Contrastive features, and a few rows of each entity to compare with."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize, pad
 from torch.optim import AdamW
 
-from offmap.collaborative.exposures import Exposures
-from offmap.collaborative.networked import NetworkDetector
-from offmap.collaborative.networks import perceptron
-from offmap.parameters import Count, Positive
+from offmap.collaborative.base import EntityDetector
+from offmap.collaborative.entities import Columns, EntityTable
+from offmap.collaborative.networks import Network, perceptron, row_network
+from offmap.collaborative.observations import Observations
+from offmap.collaborative.parts import Head, Learned, PairHead, StreamSolver
+from offmap.collaborative.scoring import all_features
+from offmap.parameters import Count, NonNegative, Positive, Share
 from offmap.train import Batch, Batches, descend, train
+
+# Pixels that a view may be moved by.
+_FARTHEST = 2
 
 
 def contrast(one: Tensor, other: Tensor, temperature: float) -> Tensor:
-    r"""The normalised cross entropy of finding the other view of a row among all views of a batch.
+    r"""The cross entropy of finding the other view of a row among all views of a batch.
 
     $$-\log \frac{\exp(\cos(z_i, z_i') / \tau)}{\sum_{j \ne i} \exp(\cos(z_i, z_j) / \tau)}$$
 
@@ -29,7 +36,7 @@ def contrast(one: Tensor, other: Tensor, temperature: float) -> Tensor:
 
 
 def view(X: Tensor) -> Tensor:
-    """Another look at the same rows: images are moved and change in brightness, features are blurred or left out."""
+    """A random view of the same rows: images are moved and change in brightness, features get noise or are masked."""
     if X.ndim == 2:
         blurred = X + 0.2 * torch.randn_like(X) * X.std(dim=0)
         return torch.where(torch.rand_like(X) < 0.2, X.mean(dim=0), blurred)
@@ -39,21 +46,95 @@ def view(X: Tensor) -> Tensor:
 
 
 def shifted(X: Tensor) -> Tensor:
-    """Rows that count as others than those they are made of: images turned upside down, features mirrored."""
+    """Rows that count as different from those they are made of: images upside down, features mirrored."""
     return X.flip(2, 3) if X.ndim == 4 else 2 * X.mean(dim=0) - X
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class ContrastiveDetector(NetworkDetector):
-    r"""Compares a row with a few exposures of the task, in features learnt by telling rows and shifted rows apart.
-
-    The score follows CSI, $\max_k \cos(z(x), z_k) \, \|z(x)\|$ over kept exposures $z_k$ of the task. Sized for a CPU:
-    one small encoder is trained on the exposures of all tasks, in place of a deep one for each, with one shift.
+class NearestHead(PairHead):
+    """Scores a row by its largest inner product with the rows that are kept of the entity.
 
     Args:
-        outputs: Width of the features.
-        kept: Exposures that are kept of each task, drawn at random.
+        kept: Rows kept per entity.
+        size: Width of the features.
+    """
+
+    def __init__(self, kept: int, size: int) -> None:
+        super().__init__()
+        self.shape = (kept, size)
+
+    def forward(self, features: Tensor, embeddings: Tensor) -> Tensor:
+        """Familiarity of each row to the entity beside it."""
+        return torch.einsum("nd,nkd->nk", features, embeddings.unflatten(1, self.shape)).amax(dim=1)
+
+    def score_all(self, features: Tensor, embeddings: Tensor) -> Tensor:
+        """Familiarity of every row to every entity, as a matrix."""
+        kept, size = self.shape
+        scores = features @ embeddings.view(len(embeddings) * kept, size).T
+        return scores.view(len(features), len(embeddings), kept).amax(dim=2)
+
+
+class RowSampler(StreamSolver):
+    """Keeps the directions of some rows of each entity, drawn at random.
+
+    Args:
+        kept: Rows kept per entity.
+        size: Width of the features.
+    """
+
+    def __init__(self, kept: int, size: int) -> None:
+        super().__init__()
+        self.shape = (kept, size)
+
+    def embed(self, head: Head, features: Tensor, observed: Observations, table: EntityTable) -> Columns:
+        """The rows kept of new entities."""
+        return {"embedding": self(features, observed)}
+
+    def forward(self, features: Tensor, observed: Observations) -> Tensor:
+        """Directions of rows of each entity; where there are too few, some come twice."""
+        mixed = torch.randperm(len(observed), device=features.device)
+        order = mixed[torch.argsort(observed.entities[mixed], stable=True)]
+        counts = observed.counts
+        first = counts.cumsum(0) - counts
+        rank = torch.arange(self.shape[0], device=features.device) % counts.unsqueeze(1)
+        chosen = observed.index[order[first.unsqueeze(1) + rank]]
+        return normalize(features[chosen], dim=2).flatten(1)
+
+    def update(
+        self, head: Head, features: Tensor, observed: Observations, table: EntityTable, places: Tensor
+    ) -> Columns:
+        """New rows replace old ones, so often that every row is equally likely to be kept."""
+        old = table.column("embedding")[places].unflatten(1, self.shape)
+        new = self(features, observed).unflatten(1, self.shape)
+        before = table.counts[places]
+        share = observed.counts / (observed.counts + before)
+        # Other draws for each batch of a stream, or the same rows would stay for ever.
+        generator = torch.Generator().manual_seed(int(before.sum()))
+        taken = torch.rand(old.shape[:2], generator=generator).to(old.device) < share.unsqueeze(1)
+        return {"embedding": torch.where(taken.unsqueeze(2), new, old).flatten(1)}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class EntityContrastiveDetector(EntityDetector):
+    r"""Compares a row with a few rows of its entity, in features learnt by contrasting rows and shifted rows.
+
+    The score follows CSI: $\max_k \cos(z(x), z_k) \, \|z(x)\|$ over the kept rows $z_k$ of the entity. Sized for a
+    CPU: one small encoder is trained on the rows of all entities, in place of a deep one for each, with one shift.
+
+    Args:
+        output_size: Width of the features.
+        n_kept: Rows that are kept of each entity, drawn at random. More rows describe varied entities better.
         temperature: τ of the contrastive loss.
+        network: "conv" for images, "mlp" for any rows; "auto" takes convolutions for images of 16 pixels and more.
+        hidden: Widths of the hidden layers.
+        conv_channels: Channels of the first of four convolutions; the next have 2, 4 and 8 times as many.
+        dropout: Share of the units dropped in training: one number, or one for each hidden layer.
+        epochs: Passes over the rows of all entities.
+        batch_size: Rows per step.
+        lr: Step size.
+        weight_decay: Weight decay of the networks.
+
+    Attributes:
+        centre_: Mean over the fitted entities of their kept rows.
 
     Reference: Tack et al., CSI: Novelty Detection via Contrastive Learning on Distributionally Shifted Instances,
     NeurIPS 2020.
@@ -61,77 +142,56 @@ class ContrastiveDetector(NetworkDetector):
     Example:
         >>> import numpy as np
         >>> rng = np.random.default_rng(0)
-        >>> tasks = np.repeat(np.arange(20), 50)
-        >>> X = rng.normal(size=(1000, 2)) + np.stack([np.cos(tasks), np.sin(tasks)], axis=1) * 3
-        >>> detector = ContrastiveDetector(epochs=10, random_state=0).fit(X, tasks)
+        >>> entities = np.repeat(np.arange(20), 50)
+        >>> X = rng.normal(size=(1000, 2)) + np.stack([np.cos(entities), np.sin(entities)], axis=1) * 3
+        >>> detector = EntityContrastiveDetector(epochs=10, random_state=0).fit(X, entities)
         >>> own, opposite = detector.novelty([[3.0, 0.0], [-3.0, 0.0]], [0, 0])
         >>> bool(own < opposite)
         True
     """
 
-    outputs: Count = 32
-    kept: Count = 16
+    spatial: ClassVar[bool] = True
+
+    output_size: Count = 32
+    n_kept: Count = 16
     temperature: Positive = 0.5
+    network: Network = "auto"
+    hidden: tuple[Count, ...] = (128, 64)
+    conv_channels: Count = 16
+    dropout: Share | tuple[Share, ...] = 0.0
+    epochs: Count = 50
+    batch_size: Count = 256
+    lr: Positive = 1e-3
+    weight_decay: NonNegative = 1e-4
 
-    def _build_networks(self) -> None:
-        body = self._body()
+    def _build_parts(self) -> None:
+        body = row_network(self.input_shape_, self.network, self.conv_channels)
         widths = (body.outputs, *self.hidden)
-        layers = nn.Sequential(perceptron(widths, self.dropout), nn.Linear(widths[-1], self.outputs))
-        self.body_, self.layers_ = body.to(self.device), layers.to(self.device)
+        layers = nn.Sequential(perceptron(widths, self.dropout), nn.Linear(widths[-1], self.output_size))
+        shape = (self.n_kept, self.output_size)
+        self._use_parts(nn.Sequential(body, layers), NearestHead(*shape), RowSampler(*shape))
 
-    def _fit(self, shown: Exposures, given: Tensor | None) -> Tensor:
-        self._build_networks()
-        self.body_.measure(shown.X)
-        network = nn.ModuleList([self.body_, self.layers_])
-        optimizer = AdamW(network.parameters(), lr=self.lr, weight_decay=self.weight_decay)
+    def _fit(self, observed: Observations, given: Tensor | None) -> Learned:
+        self._build_parts()
+        body, _ = self.features_.children()
+        body.fit(observed.X)  # type: ignore[operator] # a RowNetwork
+        optimizer = AdamW(self.features_.parameters(), lr=self.lr, weight_decay=self.weight_decay)
 
         def terms(batch: Batch) -> dict[str, Tensor]:
-            rows = shown.X[batch[0]]
+            rows = observed.X[batch[0]]
             both = torch.cat([rows, shifted(rows)])
-            one, other = self._features(torch.cat([view(both), view(both)])).chunk(2)
+            one, other = self.features_(torch.cat([view(both), view(both)])).chunk(2)
             return {"contrast": contrast(one, other, self.temperature)}
 
         self.history_ = train(
             descend(optimizer, terms),
-            Batches((shown.index,), self.batch_size),
+            Batches((observed.index,), self.batch_size),
             epochs=self.epochs,
-            state={"network": network, "optimizer": optimizer},
+            state={"network": self.features_, "optimizer": optimizer},
             label="contrastive features",
         )
-        return self._embed(self._all_features(shown.X), shown)
+        features = all_features(self.features_, observed.X)
+        return Learned({"embedding": self.solver_(features, observed)}, features)
 
-    def _features(self, X: Tensor) -> Tensor:
-        return self.layers_(self.body_(X))
-
-    def _familiarity(self, features: Tensor, embeddings: Tensor) -> Tensor:
-        kept = embeddings.unflatten(1, (self.kept, self.outputs))
-        return torch.einsum("nd,nkd->nk", features, kept).amax(dim=1)
-
-    def _familiarity_to_all(self, features: Tensor, embeddings: Tensor) -> Tensor:
-        kept = embeddings.view(len(embeddings) * self.kept, self.outputs)
-        return (features @ kept.T).view(len(features), len(embeddings), self.kept).amax(dim=2)
-
-    def _embed(self, features: Tensor, shown: Exposures) -> Tensor:
-        """The directions of some exposures of each task, drawn at random; of fewer, some twice."""
-        mixed = torch.randperm(len(shown), device=features.device)
-        order = mixed[torch.argsort(shown.tasks[mixed], stable=True)]
-        counts = shown.counts
-        first = counts.cumsum(0) - counts
-        rank = torch.arange(self.kept, device=features.device) % counts.unsqueeze(1)
-        chosen = shown.index[order[first.unsqueeze(1) + rank]]
-        return normalize(features[chosen], dim=2).flatten(1)
-
-    def _learn_on(self, places: Tensor, features: Tensor, shown: Exposures) -> Tensor:
-        """New exposures take the places of old ones, so often that all are as likely to be kept."""
-        old = self.tasks_.column("embedding")[places].unflatten(1, (self.kept, self.outputs))
-        new = self._embed(features, shown).unflatten(1, (self.kept, self.outputs))
-        before = self.tasks_.column("count")[places, 0]
-        share = shown.counts / (shown.counts + before)
-        # Other draws for each piece of a stream, or the same places would stay for ever.
-        generator = torch.Generator().manual_seed(int(before.sum()))
-        taken = torch.rand(old.shape[:2], generator=generator).to(old.device) < share.unsqueeze(1)
-        return torch.where(taken.unsqueeze(2), new, old).flatten(1)
-
-
-# Pixels that a view may be moved by.
-_FARTHEST = 2
+    def _row_width(self) -> int:
+        return 64 * self.conv_channels

@@ -1,4 +1,4 @@
-"""Features that closed forms are solved in: random or principal ones; and where they end to mean anything."""
+"""Features for closed forms: random Fourier features, principal components; and a penalty far from all rows."""
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ class FourierFeatures(nn.Module):
         self.register_buffer("directions", torch.randn(inputs, outputs))
         self.register_buffer("phases", 2 * torch.pi * torch.rand(outputs))
 
-    def measure(self, X: Tensor) -> None:
+    def fit(self, X: Tensor) -> None:
         """Fits scale and bandwidth to rows."""
         rows = self.standardise.fit(X.flatten(1))(X.flatten(1))
         one, other = (rows[torch.randint(len(rows), (1000,), device=rows.device)] for _ in range(2))
@@ -34,14 +34,14 @@ class FourierFeatures(nn.Module):
 
 
 class PrincipalFeatures(nn.Module):
-    """The projection of rows onto their first principal axes, in units of the first's spread."""
+    """The projection of rows onto their first principal axes, in units of the spread along the first."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
         self.register_buffer("mean", torch.zeros(inputs))
         self.register_buffer("axes", torch.zeros(inputs, min(inputs, outputs)))
 
-    def measure(self, X: Tensor) -> None:
+    def fit(self, X: Tensor) -> None:
         """Finds the axes of rows."""
         rows = X.flatten(1).double()
         mean = rows.mean(dim=0)
@@ -55,12 +55,12 @@ class PrincipalFeatures(nn.Module):
         return (X.flatten(1) - self.get_buffer("mean")) @ self.get_buffer("axes")
 
 
-class Reach(nn.Module):
-    r"""What rows lose in log ratio that lie far beyond all exposures, where features do not mean anything any more.
+class RangePenalty(nn.Module):
+    r"""What is subtracted from the log ratio of a row far outside the training rows, where features mean nothing.
 
-    With the distance $d$ from the mean of all and that of the outermost exposure, $r$, a row beyond $2 r$ loses
-    $10 \log(d / 2 r)$, which is more than a ratio that is linear in features could gain on the way. Other rows lose
-    nothing. Distances are of standardised columns; all pixels of images have one scale.
+    With the distance $d$ of a row from the mean of the training rows, and $r$ that of the outermost one, a row beyond
+    $2 r$ loses $10 \log(d / 2 r)$: more than a ratio that is linear in the features can gain on the way. Other
+    rows lose nothing. Distances are of standardised features; all pixels of an image have one scale.
     """
 
     farthest: Tensor
@@ -70,14 +70,14 @@ class Reach(nn.Module):
         self.standardise = Standardise(1 if images else inputs)
         self.register_buffer("farthest", torch.ones(()))
 
-    def measure(self, X: Tensor) -> None:
-        """Finds the outermost of some rows."""
+    def fit(self, X: Tensor) -> None:
+        """Finds the outermost of the training rows."""
         self.standardise.fit(X.reshape(-1, len(self.standardise.mean)))
-        # Rows that are all alike are no reason to doubt those within a unit of them.
+        # Training rows that are all alike are no reason to doubt rows within a unit of them.
         self.farthest.copy_(self._distance(X).max().clamp(min=1.0))
 
     def forward(self, X: Tensor) -> Tensor:
-        """What each row loses."""
+        """The penalty of each row."""
         return 10 * (self._distance(X) / (2 * self.farthest)).clamp(min=1.0).log()
 
     def _distance(self, X: Tensor) -> Tensor:

@@ -1,35 +1,63 @@
-"""A masked autoregressive flow conditioned on the embedding of a task."""
+"""A masked autoregressive flow conditioned on the embedding of an entity."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from offmap.collaborative.apart import SeparableDetector
-from offmap.collaborative.conditional import ConditionalDensity
-from offmap.collaborative.made import TaskFlow
+from offmap.collaborative.density import build_density, fit_density
+from offmap.collaborative.embedding_detector import EmbeddingDetector
+from offmap.collaborative.made import ConditionedFlow
+from offmap.collaborative.observations import Observations
+from offmap.collaborative.parts import Learned, PairHead
 from offmap.parameters import Count
+
+# Entities that all rows are scored against at once.
+_ENTITIES = 16
+
+
+class FlowHead(PairHead):
+    """Scores rows by their log density under a flow.
+
+    Args:
+        flow: The flow.
+    """
+
+    def __init__(self, flow: ConditionedFlow) -> None:
+        super().__init__()
+        self.flow = flow
+
+    def forward(self, features: Tensor, embeddings: Tensor) -> Tensor:
+        """The log density of each row for the entity beside it."""
+        return self.flow(features, embeddings)
+
+    def score_all(self, features: Tensor, embeddings: Tensor) -> Tensor:
+        """The log density of every row for every entity; an entity conditions the layers once for all rows."""
+        groups = [self(features.expand(len(part), -1, -1), part.unsqueeze(1)) for part in embeddings.split(_ENTITIES)]
+        return torch.cat(groups).T
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FlowDetector(SeparableDetector, ConditionalDensity):
-    r"""Flags rows of low density under a masked autoregressive flow of the task.
+class EntityFlowDetector(EmbeddingDetector):
+    r"""Scores rows by their density under a masked autoregressive flow that is conditioned on the entity.
 
     $$\log q(x \mid e_t) = \log \pi_{e_t}(f_{e_t}^{-1}(x)) + \log \left| \det \frac{\partial f_{e_t}^{-1}}{\partial x}
     \right|$$
 
-    Rows are standardised first; layers are not normalised over batches. With ``joint=False`` every task has a flow of
-    its own, all trained side by side.
+    Rows are standardised first; layers are not normalised over batches. ``SeparateFlowDetector`` trains a flow per
+    entity instead.
 
     Args:
-        condition: "affine" scales and shifts what every unit of every layer says, by
+        condition: "affine" scales and shifts the output $f$ of every unit of every layer to
             $f \odot \tanh(e_{scale}) + \tanh(e_{bias})$; "prior" moves the mean of the Gaussian that the flow starts
             from.
-        layers: Masked autoregressive layers, in alternating order of the features.
-        hidden: Hidden layers of each.
+        n_layers: Number of masked autoregressive layers, in alternating order of the features.
+        hidden: Widths of the hidden layers of each.
+
+    Attributes:
+        centre_: Mean of the embeddings of the fitted entities.
 
     Reference: Papamakarios, Pavlakou and Murray, Masked Autoregressive Flow for Density Estimation, arXiv:1705.07057;
     Bai et al., Collaborative Anomaly Detection, appendix B.2.
@@ -37,38 +65,24 @@ class FlowDetector(SeparableDetector, ConditionalDensity):
     Example:
         >>> import numpy as np
         >>> rng = np.random.default_rng(0)
-        >>> tasks = np.repeat(np.arange(20), 50)
-        >>> X = rng.normal(size=(1000, 2)) + np.stack([np.cos(tasks), np.sin(tasks)], axis=1) * 3
-        >>> detector = FlowDetector(condition="prior", epochs=20, random_state=0).fit(X, tasks)
+        >>> entities = np.repeat(np.arange(20), 50)
+        >>> X = rng.normal(size=(1000, 2)) + np.stack([np.cos(entities), np.sin(entities)], axis=1) * 3
+        >>> detector = EntityFlowDetector(condition="prior", epochs=20, random_state=0).fit(X, entities)
         >>> own, opposite = detector.novelty([[3.0, 0.0], [-3.0, 0.0]], [0, 0])
         >>> bool(own < opposite)
         True
     """
 
     condition: Literal["affine", "prior"] = "affine"
-    layers: Count = 5
+    n_layers: Count = 5
     hidden: tuple[Count, ...] = (64, 64)
 
-    def _build_density(self) -> TaskFlow:
-        return self._flow(self.embedding_size_)
+    def _build_parts(self) -> None:
+        build_density(self, self._new_head)
 
-    def _flow(self, size: int) -> TaskFlow:
-        return TaskFlow(prod(self.input_shape_), tuple(self.hidden), self.layers, size, self.condition == "affine")
+    def _fit(self, observed: Observations, given: Tensor | None) -> Learned:
+        return fit_density(self, self._new_head, observed, given)
 
-    def _joint_to_all(self, features: Tensor, embeddings: Tensor) -> Tensor:
-        # A task bends the layers once for all rows.
-        groups = [
-            self._familiarity(features.expand(len(part), -1, -1), part.unsqueeze(1))
-            for part in embeddings.split(_TASKS)
-        ]
-        return torch.cat(groups).T
-
-    def _alone(self) -> nn.Module:
-        return self._flow(0)
-
-    def _loss_alone(self, networks: Callable[[Tensor], Tensor], own: Tensor, population: Tensor) -> Tensor:
-        return -networks(own).mean(dim=1).sum() / own.shape[-1]
-
-
-# Tasks that all rows are asked about at once.
-_TASKS = 16
+    def _new_head(self) -> FlowHead:
+        width, affine = prod(self.input_shape_), self.condition == "affine"
+        return FlowHead(ConditionedFlow(width, tuple(self.hidden), self.n_layers, self.embedding_size_, affine))

@@ -1,40 +1,112 @@
-"""An isolation forest for every task, as what one would use today."""
+"""An isolation forest per entity."""
 
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.ensemble import IsolationForest
-from torch import Tensor
+from torch import Tensor, nn
 
-from offmap.collaborative.base import CollaborativeDetector, Similar
-from offmap.collaborative.exposures import Exposures
-from offmap.collaborative.ids import Id
+from offmap.collaborative.base import EntityDetector
+from offmap.collaborative.entities import Columns, EntityTable
+from offmap.collaborative.forest_nodes import Layout, packed
+from offmap.collaborative.observations import Observations
+from offmap.collaborative.parts import Head, Learned, Solver
 from offmap.parameters import Count
+from offmap.random_state import torch_seed
+
+
+class ForestHead(Head):
+    """Scores rows by the forest of their entity, as scikit-learn's ``score_samples`` does.
+
+    Args:
+        layout: How a forest is stored in a row of the table.
+    """
+
+    comparable = False
+    dtype = torch.int32
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__()
+        self.layout = layout
+
+    def score_at(self, features: Tensor, embeddings: Tensor, at: Tensor) -> Tensor:
+        r"""$-2^{-\mathbb{E} h(x) / c}$ for paths of length $h$ through the trees of each row's entity."""
+        layout = self.layout
+        starts = embeddings[:, : layout.trees][at].long()
+        values = embeddings[:, layout.trees : layout.trees + layout.nodes].view(torch.float32)
+        codes = embeddings[:, layout.trees + layout.nodes :]
+        node, entity = starts.clamp(min=0), at.unsqueeze(1)
+        for _ in range(layout.depth):
+            code = codes[entity, node].long()
+            right, feature = code % layout.step, code // layout.step
+            below = features.gather(1, feature) <= values[entity, node]
+            # A leaf has no right child; a left child comes right after its parent.
+            node = torch.where(right == 0, node, torch.where(below, node + 1, starts + right))
+        lengths = values[entity, node].masked_fill(starts < 0, 0.0)
+        return -torch.exp2(-lengths.sum(dim=1))
+
+    def score_all(self, features: Tensor, embeddings: Tensor) -> Tensor:
+        """Familiarity of every row to every entity, one entity after the other."""
+        places = torch.arange(len(embeddings), device=features.device)
+        columns = [self.score_at(features, embeddings, place.expand(len(features))) for place in places]
+        return torch.stack(columns, dim=1)
+
+
+class ForestGrower(Solver):
+    """Grows a forest for each new entity by scikit-learn.
+
+    Args:
+        layout: How a forest is stored.
+        samples: Rows that a tree is grown from, at most.
+    """
+
+    def __init__(self, layout: Layout, samples: int) -> None:
+        super().__init__()
+        self.layout, self.samples = layout, samples
+
+    def embed(self, head: Head, features: Tensor, observed: Observations, table: EntityTable) -> Columns:
+        """The forests of new entities."""
+        return {"embedding": torch.stack([self.layout.row(*forest) for forest in self(features, observed)])}
+
+    def forward(self, features: Tensor, observed: Observations) -> list[tuple[list[Tensor], list[Tensor]]]:
+        """Values and codes of the trees of each entity."""
+        return [self._grown(features[rows]) for rows in observed.rows_by_entity()]
+
+    def _grown(self, own: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        samples = min(self.samples, len(own))
+        forest = IsolationForest(n_estimators=self.layout.trees, max_samples=samples, random_state=torch_seed())
+        trees = [tree.tree_ for tree in forest.fit(own.cpu().numpy()).estimators_]
+        return packed(trees, samples, self.layout.step)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ForestDetector(CollaborativeDetector):
-    r"""Gives each task an isolation forest of its own exposures; rows that few splits part from them are novel.
+class EntityForestDetector(EntityDetector):
+    r"""Fits one isolation forest per entity; rows that few splits isolate from the entity's rows are novel.
 
-    Nothing is shared between tasks. Forests are grown by scikit-learn and kept as arrays, so that they are saved
-    without pickle; the familiarity is its ``score_samples``, $-2^{-\mathbb{E} h(x) / c}$ for paths of length $h$.
+    Nothing is shared between entities. Forests are grown by scikit-learn and stored as arrays of 8 bytes per node, so
+    that they are saved without pickle. The familiarity is scikit-learn's ``score_samples``,
+    $-2^{-\mathbb{E} h(x) / c}$ for paths of length $h$. ``partial_fit`` takes in new entities only, and there are no
+    embeddings that ``similar_entities`` could compare.
 
     Args:
-        trees: Trees a forest.
-        max_samples: Exposures that a tree is grown from, at the most. All forests have room for those of the largest
-            task that was fitted, and no more: a task that is added later is cut to as many.
+        n_estimators: Trees per forest.
+        max_samples: Rows that a tree is grown from, at most. The table has room for the largest forest that was fitted:
+            an entity that is added later is grown from no more rows per tree, and from fewer trees if it needs more
+            room.
+
+    Attributes:
+        samples_: Rows that a tree is grown from, at most.
 
     Reference: Liu, Ting and Zhou, Isolation Forest, ICDM 2008.
 
     Example:
         >>> import numpy as np
         >>> rng = np.random.default_rng(0)
-        >>> tasks = np.repeat(np.arange(5), 50)
-        >>> X = rng.normal(size=(250, 2)) + np.stack([np.cos(tasks), np.sin(tasks)], axis=1) * 3
-        >>> detector = ForestDetector(trees=20, random_state=0).fit(X, tasks)
+        >>> entities = np.repeat(np.arange(5), 50)
+        >>> X = rng.normal(size=(250, 2)) + np.stack([np.cos(entities), np.sin(entities)], axis=1) * 3
+        >>> detector = EntityForestDetector(n_estimators=20, random_state=0).fit(X, entities)
         >>> own, opposite = detector.novelty([[3.0, 0.0], [-3.0, 0.0]], [0, 0])
         >>> bool(own < opposite)
         True
@@ -42,93 +114,21 @@ class ForestDetector(CollaborativeDetector):
 
     spatial: ClassVar[bool] = False
 
-    trees: Count = 100
+    n_estimators: Count = 100
     max_samples: Count = 256
 
-    def similar_tasks(self, task: Id, k: int = 10) -> Similar:
-        """Forests have no embedding: a ``ValueError``."""
-        raise ValueError("similar_tasks needs embeddings, which a ForestDetector has not")
+    def _build_parts(self) -> None:
+        self._compose((self.embedding_size_ - self.n_estimators) // 2)
 
-    def _build_networks(self) -> None:
-        """A forest has no network."""
+    def _compose(self, nodes: int) -> Layout:
+        layout = Layout(self.n_estimators, nodes, self.samples_, prod(self.input_shape_))
+        self._use_parts(nn.Identity(), ForestHead(layout), ForestGrower(layout, self.samples_))
+        return layout
 
-    def _fit(self, shown: Exposures, given: Tensor | None) -> Tensor:
-        self.samples_ = min(self.max_samples, int(shown.counts.max()))
-        return self._embed(shown.X, shown)
-
-    def _features(self, X: Tensor) -> Tensor:
-        return X
-
-    def _embed(self, features: Tensor, shown: Exposures) -> Tensor:
-        rows = shown.index[torch.argsort(shown.tasks, stable=True)].split(shown.counts.tolist())
-        return torch.stack([self._grown(features[index].cpu().numpy()) for index in rows]).to(self.device)
-
-    def _grown(self, own: NDArray[np.float32]) -> Tensor:
-        """One forest as a row: for each node its feature, threshold, children and share of the mean path."""
-        seed = int(torch.randint(2**31 - 1, ()))
-        samples = min(self.samples_, len(own))
-        forest = IsolationForest(n_estimators=self.trees, max_samples=samples, random_state=seed).fit(own)
-        nodes = torch.zeros(self.trees, self._nodes(), len(_PARTS))
-        if samples == 1:
-            # Nothing to part: scikit-learn takes the mean path for a path of that length, and so do we.
-            nodes[:, 0, -1] = 1 / self.trees
-            return nodes.flatten()
-        shortest = float(_mean_path(np.array([float(samples)]))[0]) or 1.0
-        for place, tree in enumerate(forest.estimators_):
-            described = _described(tree.tree_, self.trees * shortest)
-            nodes[place, : len(described)] = torch.from_numpy(described)
-        return nodes.flatten()
-
-    def _nodes(self) -> int:
-        return 2 * self.samples_ - 1
-
-    def _familiarity(self, features: Tensor, embeddings: Tensor) -> Tensor:
-        return self._familiarity_at(features, embeddings, torch.arange(len(features), device=features.device))
-
-    def _familiarity_at(self, features: Tensor, vectors: Tensor, at: Tensor) -> Tensor:
-        forests = vectors.view(len(vectors), self.trees, self._nodes(), len(_PARTS))
-        trees = torch.arange(self.trees, device=at.device)
-        node = torch.zeros(len(features), self.trees, dtype=torch.int64, device=at.device)
-        # A tree is no deeper than the logarithm of what it was grown from.
-        for _ in range(max(1, self.samples_ - 1).bit_length()):
-            feature, threshold, left, right, _ = forests[at.unsqueeze(1), trees, node].unbind(dim=-1)
-            below = features.gather(1, feature.long()) <= threshold
-            node = torch.where(below, left, right).long()
-        return -torch.exp2(-forests[at.unsqueeze(1), trees, node][..., 4].sum(dim=1))
-
-    def _familiarity_to_all(self, features: Tensor, embeddings: Tensor) -> Tensor:
-        places = torch.arange(len(embeddings), device=features.device)
-        columns = [self._familiarity_at(features, embeddings, place.expand(len(features))) for place in places]
-        return torch.stack(columns, dim=1)
-
-    def _learn_on(self, places: Tensor, features: Tensor, shown: Exposures) -> Tensor:
-        raise ValueError("partial_fit cannot add to a forest, which has to see all exposures of its task again")
-
-
-_PARTS = ("feature", "threshold", "left", "right", "length")
-
-
-def _described(tree: object, scale: float) -> NDArray[np.float32]:
-    """Nodes of a scikit-learn tree; a leaf leads to itself, and holds its path length over ``scale``."""
-    left, right = np.asarray(tree.children_left), np.asarray(tree.children_right)  # type: ignore[attr-defined]
-    leaf = left < 0
-    itself = np.arange(len(left))
-    threshold = np.asarray(tree.threshold)  # type: ignore[attr-defined]
-    # Rounded down: rows are float32, and no float32 lies between the threshold and the next one below.
-    rounded = threshold.astype(np.float32)
-    rounded = np.where(rounded > threshold, np.nextafter(rounded, np.float32(-np.inf)), rounded)
-    depth = np.zeros(len(left))
-    for node in itself[~leaf]:
-        depth[[left[node], right[node]]] = depth[node] + 1
-    reached = np.asarray(tree.n_node_samples)  # type: ignore[attr-defined]
-    length = np.where(leaf, depth + _mean_path(reached.astype(float)), 0.0) / scale
-    feature = np.where(leaf, 0, np.asarray(tree.feature))  # type: ignore[attr-defined]
-    parts = (feature, rounded, np.where(leaf, itself, left), np.where(leaf, itself, right), length)
-    return np.stack(parts, axis=1).astype(np.float32)
-
-
-def _mean_path(samples: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean length of a path to a leaf in a random tree of so many samples."""
-    many = np.maximum(samples, 3.0)
-    path = 2 * (np.log(many - 1) + np.euler_gamma) - 2 * (many - 1) / many
-    return np.where(samples <= 1, 0.0, np.where(samples == 2, 1.0, path))
+    def _fit(self, observed: Observations, given: Tensor | None) -> Learned:
+        self.samples_ = min(self.max_samples, int(observed.counts.max()))
+        self._compose(0)
+        forests = self.solver_(observed.X, observed)
+        layout = self._compose(max(sum(map(len, values)) for values, _ in forests))
+        rows = torch.stack([layout.row(*forest) for forest in forests]).to(self.device)
+        return Learned({"embedding": rows}, observed.X)

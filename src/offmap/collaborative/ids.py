@@ -1,6 +1,7 @@
-"""Ids of tasks as arrays, never one Python object a task: integers, or bytes of one width for strings and tuples.
+"""Ids of entities as NumPy arrays: integers, or bytes of one width for strings and tuples.
 
-A string is kept as UTF-8. A tuple is kept as JSON behind a byte that UTF-8 does not have.
+No Python object is kept per entity. A string is stored as UTF-8, a tuple as JSON behind a byte that never occurs in
+UTF-8.
 """
 
 import json
@@ -17,7 +18,7 @@ _LARGEST = np.iinfo(np.int64).max
 _TUPLE = b"\xff"
 
 
-def check_ids(tasks: Any, argument: str = "tasks") -> Ids:
+def check_ids(entities: Any, argument: str = "entities") -> Ids:
     """Ids as a flat array of ``int64``, or of bytes for strings and tuples; anything else is a ``ValueError``.
 
     Example:
@@ -26,19 +27,20 @@ def check_ids(tasks: Any, argument: str = "tasks") -> Ids:
         >>> check_ids([("shop", 3)])
         array([b'\\xff["shop", 3]'], dtype='|S12')
     """
-    ids = _as_array(tasks)
+    _refuse_trailing_nul(entities, argument)
+    ids = _as_array(entities)
     if ids.size == 0:
         raise ValueError(f"{argument} must hold at least one id")
     if ids.ndim != 1:
         hint = "; an id of several columns is a tuple: zip the columns" if ids.ndim == 2 else ""
-        raise ValueError(f"{argument} must be flat, one id an exposure; got shape {ids.shape}{hint}")
+        raise ValueError(f"{argument} must be flat, one id per row; got shape {ids.shape}{hint}")
     if ids.dtype.kind in "iu":
         if ids.dtype == np.uint64 and len(ids) and ids.max() > _LARGEST:
             raise ValueError(f"{argument} must be integers of at most {_LARGEST}; got {ids.max()}")
         return ids.astype(np.int64, copy=False)
     if ids.dtype.kind == "U":
         return np.char.encode(ids, "utf-8")
-    if ids.dtype.kind == "O" and all(_is_tuple_of_ids(task) for task in ids.tolist()):
+    if ids.dtype.kind == "O" and all(_is_tuple_of_ids(entity) for entity in ids.tolist()):
         return _tuples_as_bytes(ids.tolist())
     raise ValueError(f"{argument} must be all integers or all strings; got {_found(ids)}")
 
@@ -46,15 +48,15 @@ def check_ids(tasks: Any, argument: str = "tasks") -> Ids:
 def as_given(ids: Ids) -> Ids:
     """The inverse of ``check_ids``: bytes become strings, or tuples, again."""
     if _kind(ids) == "tuples":
-        return _of_objects(tuple(json.loads(task[1:])) for task in ids.tolist())
+        return _of_objects(tuple(json.loads(entity[1:])) for entity in ids.tolist())
     return np.char.decode(ids, "utf-8") if ids.dtype.kind == "S" else ids
 
 
-def same_kind(known: Ids, asked: Ids, argument: str = "tasks") -> None:
+def same_kind(known: Ids, asked: Ids, argument: str = "entities") -> None:
     """Raises a ``ValueError`` if ids are of another type than the ones the model knows."""
     wanted, got = _kind(known), _kind(asked)
     if wanted != got:
-        raise ValueError(f"{argument} must be {wanted}, as the tasks that were fitted are; got {got}")
+        raise ValueError(f"{argument} must be {wanted}, as the fitted entities are; got {got}")
 
 
 def _kind(ids: Ids) -> str:
@@ -63,25 +65,34 @@ def _kind(ids: Ids) -> str:
     return "tuples" if len(ids) and ids[0].startswith(_TUPLE) else "strings"
 
 
-def _plain_type(task: Any) -> type:
-    """The type of an id, NumPy's integers and strings counted as Python's; True and False are no integers here."""
-    if isinstance(task, np.integer):
+def _refuse_trailing_nul(entities: Any, argument: str) -> None:
+    """NumPy drops NUL characters at the end of a string, so that two ids would become one."""
+    if isinstance(entities, np.ndarray) and entities.dtype.kind not in "OT":
+        return
+    for entity in entities if hasattr(entities, "__iter__") else ():
+        if isinstance(entity, str) and entity.endswith("\0"):
+            raise ValueError(f"{argument} holds {str(entity)!r}; an id must not end in a NUL character")
+
+
+def _plain_type(entity: Any) -> type:
+    """The type of an id; NumPy's integers and strings count as Python's, True and False not as integers."""
+    if isinstance(entity, np.integer):
         return int
-    return str if isinstance(task, str) else type(task)
+    return str if isinstance(entity, str) else type(entity)
 
 
-def _is_tuple_of_ids(task: Any) -> bool:
-    return isinstance(task, tuple) and all(_plain_type(part) in (int, str) for part in task)
+def _is_tuple_of_ids(entity: Any) -> bool:
+    return isinstance(entity, tuple) and all(_plain_type(part) in (int, str) for part in entity)
 
 
-def _tuples_as_bytes(tasks: list[tuple[Any, ...]]) -> Ids:
-    """Each tuple is written once, however many exposures its task has."""
+def _tuples_as_bytes(entities: list[tuple[Any, ...]]) -> Ids:
+    """Each distinct tuple is written once, however many rows its entity has."""
     written: dict[tuple[Any, ...], bytes] = {}
-    for task in tasks:
-        if task not in written:
-            parts = [part if isinstance(part, str) else int(part) for part in task]
-            written[task] = _TUPLE + json.dumps(parts, ensure_ascii=False).encode()
-    return np.array([written[task] for task in tasks])
+    for entity in entities:
+        if entity not in written:
+            parts = [part if isinstance(part, str) else int(part) for part in entity]
+            written[entity] = _TUPLE + json.dumps(parts, ensure_ascii=False).encode()
+    return np.array([written[entity] for entity in entities])
 
 
 def _of_objects(values: Iterable[Any]) -> Ids:
@@ -89,15 +100,15 @@ def _of_objects(values: Iterable[Any]) -> Ids:
     return np.fromiter(values, dtype=object)
 
 
-def _as_array(tasks: Any) -> Ids:
-    if isinstance(tasks, list | tuple) and any(isinstance(task, tuple) for task in tasks):
-        return _of_objects(tasks)
-    ids: Ids = np.asarray(tasks)
+def _as_array(entities: Any) -> Ids:
+    if isinstance(entities, list | tuple) and any(isinstance(entity, tuple) for entity in entities):
+        return _of_objects(entities)
+    ids: Ids = np.asarray(entities)
     # NumPy makes strings of [1, "a"]: look at what was given, where that is cheap to tell.
-    if isinstance(tasks, list | tuple) and ids.dtype.kind == "U" and not all(isinstance(task, str) for task in tasks):
-        return np.array(tasks, dtype=object)
+    if isinstance(entities, list | tuple) and ids.dtype.kind == "U" and not all(isinstance(e, str) for e in entities):
+        return np.array(entities, dtype=object)
     if ids.dtype.kind in "OT" and ids.ndim == 1:
-        kinds = {_plain_type(task) for task in ids.tolist()}
+        kinds = {_plain_type(entity) for entity in ids.tolist()}
         return ids.astype(next(iter(kinds))) if kinds in ({str}, {int}) else ids
     return ids
 
@@ -105,6 +116,6 @@ def _as_array(tasks: Any) -> Ids:
 def _found(ids: Ids) -> str:
     if ids.dtype.kind != "O":
         return f"{ids.dtype}"
-    types = sorted({type(task).__name__ for task in ids.ravel().tolist()})
+    types = sorted({type(entity).__name__ for entity in ids.ravel().tolist()})
     found = f"a mix of {' and '.join(types)}" if len(types) > 1 else types[0]
-    return f"{found} (tuples of integers and strings are ids too; str makes one of anything else)"
+    return f"{found} (tuples of integers and strings are ids too; for anything else pass str(id))"

@@ -1,28 +1,29 @@
-r"""The level and spread of each task's own novelty, on which one threshold serves all tasks.
+r"""The level and spread of each entity's own novelty, which put the scores of all entities on one scale.
 
-A broad task finds even its own exposures only a little more familiar than the population does; a narrow one finds them
-far more so. Before scores of different tasks are compared, each is measured by its task's own mean and variance. Both
-are drawn towards those of all tasks, as if the task had $\kappa$ exposures more that are like the others'; variances
-by their logarithms, which differ less than they do, and with one exposure less, since a single one has none.
+An entity with varied rows finds even its own rows only a little more familiar than others do; one with rows that are
+all alike finds them far more so. Before scores of different entities are compared, each is standardised by the mean and
+variance of the scores of its entity's own rows. Both are drawn towards those of all entities, as if the entity had
+$\kappa$ more rows that are like the others': variances by their logarithms, which differ less than they do, and with
+one row less, since a single row has no variance.
 """
 
 import torch
 from torch import Tensor
 
-from offmap.collaborative.exposures import Exposures
+from offmap.collaborative.observations import Observations
 
-# κ: below so many exposures, a task's level is more that of all tasks than its own.
-PRIOR_EXPOSURES = 10.0
+# κ: with fewer rows, an entity's level is more that of all entities than its own.
+PRIOR_ROWS = 10.0
 _LARGEST, _SMALLEST = 1e6, 1e-6
 
 
-def own_levels(novelty: Tensor, shown: Exposures) -> Tensor:
-    """Mean and variance of the novelty of each task's own exposures."""
+def own_levels(novelty: Tensor, observed: Observations) -> Tensor:
+    """Mean and variance of the novelty of each entity's own rows."""
     values = novelty.nan_to_num(_LARGEST).clamp(-_LARGEST, _LARGEST).double()
-    counts = shown.counts.double()
-    mean = values.new_zeros(len(counts)).index_add_(0, shown.tasks, values) / counts
-    squares = (values - mean[shown.tasks]).square()
-    variance = values.new_zeros(len(counts)).index_add_(0, shown.tasks, squares) / counts
+    counts = observed.counts.double()
+    mean = values.new_zeros(len(counts)).index_add_(0, observed.entities, values) / counts
+    squares = (values - mean[observed.entities]).square()
+    variance = values.new_zeros(len(counts)).index_add_(0, observed.entities, squares) / counts
     return torch.stack([mean, variance], dim=1).float()
 
 
@@ -41,7 +42,7 @@ def merged(old: Tensor, old_counts: Tensor, new: Tensor, new_counts: Tensor) -> 
 
 
 def pooled(levels: Tensor, counts: Tensor) -> Tensor:
-    """Mean of the tasks' levels, and geometric mean of their variances, weighted by what their exposures tell of each.
+    """Mean of the entities' levels and geometric mean of their variances, weighted by the number of their rows.
 
     Example:
         >>> pooled(torch.tensor([[2.0, 4.0], [5.0, 0.0]]), torch.tensor([2.0, 1.0]))
@@ -52,9 +53,16 @@ def pooled(levels: Tensor, counts: Tensor) -> Tensor:
     return torch.stack([counts / counts.sum() @ levels[:, 0], variance])
 
 
-def levelled(novelty: Tensor, levels: Tensor, counts: Tensor, common: Tensor) -> Tensor:
-    """Novelty in standard deviations above the level of its task; a row of each argument a score."""
-    share, of_spread = ((told / (told + PRIOR_EXPOSURES)).double() for told in (counts, (counts - 1).clamp(min=0)))
+def standardised(novelty: Tensor, levels: Tensor, counts: Tensor, common: Tensor) -> Tensor:
+    """Novelty in standard deviations above the level of its entity.
+
+    Args:
+        novelty: The scores.
+        levels: Mean and variance of the entity of each score.
+        counts: Number of rows of the entity of each score.
+        common: Mean and variance of all entities.
+    """
+    share, of_spread = ((told / (told + PRIOR_ROWS)).double() for told in (counts, (counts - 1).clamp(min=0)))
     level = torch.lerp(common[0].double(), levels[:, 0].double(), share)
-    usual, own = (variance.double().clamp(min=_SMALLEST).log() for variance in (common[1], levels[:, 1]))
-    return (novelty - level) / torch.lerp(usual, own, of_spread).exp().sqrt()
+    all_spread, own = (variance.double().clamp(min=_SMALLEST).log() for variance in (common[1], levels[:, 1]))
+    return (novelty - level) / torch.lerp(all_spread, own, of_spread).exp().sqrt()

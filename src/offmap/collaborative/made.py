@@ -1,4 +1,4 @@
-"""Masked autoregressive flows that a task bends or moves."""
+"""Masked autoregressive flows, conditioned on the embedding of an entity."""
 
 import math
 
@@ -24,12 +24,12 @@ class Made(nn.Module):
         self.units = sum(part.out_features for part in self.masked if isinstance(part, nn.Linear))
 
     def forward(self, X: Tensor, bend: Tensor | None) -> tuple[Tensor, Tensor]:
-        r"""The row one layer closer to the base, and the log determinant on the way.
+        r"""Moves rows one layer closer to the base; returns them and the log determinant.
 
         Args:
             X: Rows.
-            bend: Scale and bias of every unit (…, 2, units) for each row: a task makes of what a masked linear layer
-                says $f \odot scale + bias$; None leaves it.
+            bend: Scale and bias of every unit (…, 2, units) for each row: an entity turns the output $f$ of a masked
+                linear layer into $f \odot scale + bias$; None leaves it.
         """
         found, last = X, 0
         for part in self.masked:
@@ -43,15 +43,15 @@ class Made(nn.Module):
         return Z, change.sum(dim=-1)
 
 
-class TaskFlow(nn.Module):
-    """A stack of such layers over a Gaussian, conditioned on an embedding by bending the layers or moving the Gaussian.
+class ConditionedFlow(nn.Module):
+    """A stack of such layers over a Gaussian; an embedding scales and shifts the layers, or moves the Gaussian.
 
     Args:
-        width: Features of a row.
+        width: Number of features.
         hidden: Hidden layers of each autoregressive layer.
-        layers: How many layers.
-        size: Width of an embedding; 0 for a flow of one task.
-        bends: Whether the embedding bends every layer; otherwise it moves the mean of the Gaussian.
+        layers: Number of layers.
+        size: Width of an embedding; 0 for a flow without condition.
+        bends: Whether the embedding scales and shifts every layer; otherwise it moves the mean of the Gaussian.
     """
 
     def __init__(self, width: int, hidden: tuple[int, ...], layers: int, size: int, bends: bool) -> None:
@@ -61,7 +61,7 @@ class TaskFlow(nn.Module):
         self.bends = (layers, 2, stack[0].units) if bends else None
         self.condition = nn.Linear(size, math.prod(self.bends or (width,))) if size else None
         if self.condition is not None:
-            # Standard normal embeddings make what is standard normal, so that tasks differ from the start.
+            # Standard normal embeddings give standard normal outputs, so that entities differ from the start.
             nn.init.normal_(self.condition.weight, std=size**-0.5)
             nn.init.zeros_(self.condition.bias)
             if self.bends is not None:
@@ -69,7 +69,7 @@ class TaskFlow(nn.Module):
                 self.condition.bias.data.view(self.bends)[:, 0] = 1.0
 
     def forward(self, X: Tensor, embeddings: Tensor | None = None) -> Tensor:
-        """The log density of each row for the task beside it."""
+        """The log density of each row for the entity beside it."""
         told = self.condition(embeddings) if self.condition is not None else None
         bends = told.tanh().unflatten(-1, self.bends) if told is not None and self.bends is not None else None
         total = torch.zeros_like(X[..., 0])

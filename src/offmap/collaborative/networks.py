@@ -1,4 +1,4 @@
-"""What is made of a row before a task comes in: a perceptron, or the convolutions of the paper."""
+"""Networks of rows: perceptrons, and the convolutions of the paper for images."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from offmap.nets import Standardise
+from offmap.nets.image_rule import is_image, is_large_image
 
+Network = Literal["auto", "mlp", "conv"]
 # Side of the images that the convolutions of the paper take; others are resized to it.
 _SIDE = 32
-# Smaller images have no parts to share weights over.
-_SMALLEST_FOR_CONVOLUTIONS = 16
 
 
 def perceptron(widths: Sequence[int], dropout: float | Sequence[float] = 0.0, bias: bool = True) -> nn.Sequential:
@@ -43,8 +43,8 @@ class Convolutions(nn.Module):
     Args:
         channels: Channels of an image.
         width: Channels of the first layer; the next have 2, 4 and 8 times as many. The paper's is 64.
-        batch_norm: Whether layers are normalised over a batch, as in the paper; otherwise over each image alone, which
-            networks of many tasks can do side by side.
+        batch_norm: Whether layers are normalised over a batch, as in the paper. Otherwise each image is normalised
+            alone, which the networks of many entities can do at the same time.
 
     Reference: Bai et al., Collaborative Anomaly Detection, table 4.
     """
@@ -62,7 +62,7 @@ class Convolutions(nn.Module):
         self.layers = nn.Sequential(*layers[:-1], nn.Flatten())
 
     def forward(self, images: Tensor) -> Tensor:
-        """One vector an image."""
+        """One vector per image."""
         if images.shape[-2:] != (_SIDE, _SIDE):
             images = interpolate(images, (_SIDE, _SIDE), mode="bilinear", align_corners=False)
         return self.layers(images)
@@ -91,43 +91,54 @@ class ChannelStandardise(nn.Module):
 
 
 def row_network(
-    input_shape: tuple[int, ...], kind: Literal["auto", "mlp", "conv"], conv_width: int, batch_norm: bool = True
+    input_shape: tuple[int, ...], network: Network, conv_channels: int, batch_norm: bool = True
 ) -> "RowNetwork":
     """The network for rows ``(d,)`` or images ``(h, w, c)``; "auto" takes convolutions for all but small images."""
-    images = len(input_shape) == 3
-    if kind == "conv" and not images:
-        raise ValueError('"conv" needs images; give image_shape, or X as (n, h, w) or (n, h, w, c)')
-    large = images and min(input_shape[:2]) >= _SMALLEST_FOR_CONVOLUTIONS
-    shape = input_shape[-1:] + input_shape[:-1] if images else input_shape
-    return RowNetwork(shape, large if kind == "auto" else kind == "conv", conv_width, batch_norm)
+    if network == "conv" and not is_image(input_shape):
+        raise ValueError('network="conv" needs images; give image_shape, or X as (n, h, w) or (n, h, w, c)')
+    convolutional = is_large_image(input_shape) if network == "auto" else network == "conv"
+    return RowNetwork(tensor_shape(input_shape), convolutional, conv_channels, batch_norm)
+
+
+def flat_rows(input_shape: tuple[int, ...]) -> "RowNetwork":
+    """Standardised features of rows, and of images taken as flat rows."""
+    return RowNetwork(tensor_shape(input_shape), convolutional=False)
+
+
+def tensor_shape(input_shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Shape of a row as a tensor: images ``(h, w, c)`` become ``(c, h, w)``."""
+    return input_shape[-1:] + input_shape[:-1] if is_image(input_shape) else input_shape
 
 
 class RowNetwork(nn.Module):
-    """Standardises rows or images and, for images, finds features by convolutions.
+    """Standardises rows or images and, for images, computes features by convolutions.
 
     Args:
         shape: Shape of what comes in: ``(d,)`` or ``(c, h, w)``.
         convolutional: Whether images go through convolutions; otherwise they count as flat rows.
-        conv_width: Width of the convolutions.
+        conv_channels: Channels of the first convolution.
         batch_norm: As in ``Convolutions``.
     """
 
-    def __init__(self, shape: tuple[int, ...], convolutional: bool, conv_width: int, batch_norm: bool = True) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], convolutional: bool, conv_channels: int = 1, batch_norm: bool = True
+    ) -> None:
         super().__init__()
         self.prepare: ChannelStandardise | Standardise
         self.body: nn.Module
         if convolutional:
-            self.prepare, body = ChannelStandardise(shape[0]), Convolutions(shape[0], conv_width, batch_norm)
+            self.prepare, body = ChannelStandardise(shape[0]), Convolutions(shape[0], conv_channels, batch_norm)
             self.outputs, self.body = body.outputs, body
         else:
             self.outputs = prod(shape)
             self.prepare, self.body = Standardise(self.outputs), nn.Identity()
         self.convolutional = convolutional
 
-    def measure(self, X: Tensor) -> None:
-        """Fits the standardisation."""
+    def fit(self, X: Tensor) -> "RowNetwork":
+        """Measures the rows for the standardisation."""
         self.prepare.fit(X if self.convolutional else X.flatten(1))
+        return self
 
     def forward(self, X: Tensor) -> Tensor:
-        """One vector a row."""
+        """One vector per row."""
         return self.body(self.prepare(X if self.convolutional else X.flatten(1)))

@@ -1,4 +1,4 @@
-"""Which tasks to learn an embedding from: at random, spread out, or by leverage."""
+"""Chooses the seed entities that embeddings are learnt from: at random, spread out, or by leverage."""
 
 from typing import Literal
 
@@ -9,13 +9,13 @@ Choice = Literal["random", "k_centre", "leverage"]
 
 
 def choose_seeds(means: Tensor, count: int, choice: Choice) -> Tensor:
-    """The places of ``count`` tasks, ascending.
+    """The codes of ``count`` entities, ascending.
 
     Args:
-        means: One vector a task that says where its exposures lie.
+        means: One vector per entity: the mean of its rows.
         count: How many to choose; all if there are fewer.
-        choice: "random"; "k_centre" takes one after another the task farthest from those taken; "leverage" draws tasks
-            by their statistical leverage, the weight that a regression on the means would give them.
+        choice: "random"; "k_centre" takes one entity after another, the farthest from those taken; "leverage" draws
+            entities by their statistical leverage, the weight that a regression on the means would give them.
     """
     count = min(count, len(means))
     if choice == "random":
@@ -28,11 +28,11 @@ def choose_seeds(means: Tensor, count: int, choice: Choice) -> Tensor:
 
 
 def _k_centre(means: Tensor, count: int) -> Tensor:
-    """Farthest-point selection, from the task farthest from the mean of all."""
+    """Farthest-point selection, from the entity farthest from the mean of all."""
     chosen = [(means - means.mean(dim=0)).norm(dim=1).argmax()]
     nearest = (means - means[chosen[0]]).norm(dim=1)
     for _ in range(count - 1):
-        # A task that was taken is not to be taken again, however alike all are.
+        # An entity is taken once, however alike all are.
         nearest[chosen[-1]] = -1.0
         chosen.append(nearest.argmax())
         nearest = torch.minimum(nearest, (means - means[chosen[-1]]).norm(dim=1))

@@ -1,4 +1,4 @@
-"""Networks of one form, each with weights of its own, computed as one: every task learns alone, but not in a loop."""
+"""Networks of one architecture, each with weights of its own, that are trained and applied at the same time."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.optim import AdamW
 
-from offmap.collaborative.exposures import Exposures
+from offmap.collaborative.observations import Observations
 from offmap.train import Batch, descend, train
 
-# Tasks that train at once, and rows of a task that are scored at once.
+# Entities that train at once, and rows of an entity that are scored at once.
 _GROUP, _UNIT = 16, 64
 Objective = Callable[[Callable[[Tensor], Tensor], Tensor, Tensor], Tensor]
 
 
-class Stack:
+class NetworkStack:
     """Applies copies of a network with different weights, each to rows of its own.
 
     Args:
-        template: The network; its weights do not matter.
+        template: The network; its own weights are not used.
     """
 
     def __init__(self, template: nn.Module) -> None:
@@ -47,12 +47,13 @@ class Stack:
         return torch.cat(groups).T
 
     def of_pairs(self, weights: Tensor, X: Tensor, places: Tensor) -> Tensor:
-        """The output for each row with the weights at its place: rows of a place go together, in units of one size."""
+        """The output for each row with the weights at its place; rows of one place are grouped in units of one size."""
+        device = places.device
         order = torch.argsort(places, stable=True)
         ranked = places[order]
         _, counts = torch.unique_consecutive(ranked, return_counts=True)
-        rank = torch.arange(len(ranked)) - torch.repeat_interleave(counts.cumsum(0) - counts, counts)
-        unit = torch.cat([torch.zeros(1, dtype=torch.int64), ((rank % _UNIT == 0)[1:]).long().cumsum(0)])
+        rank = torch.arange(len(ranked), device=device) - torch.repeat_interleave(counts.cumsum(0) - counts, counts)
+        unit = (rank % _UNIT == 0).long().cumsum(0) - 1
         found = X.new_empty(len(X))
         owner = ranked[rank % _UNIT == 0]
         for first in range(0, len(owner), _GROUP):
@@ -67,13 +68,13 @@ class Stack:
 
 
 def flat_weights(networks: Iterable[nn.Module]) -> Tensor:
-    """The weights of networks, one row each."""
+    """The weights of networks, one row per network."""
     return torch.stack([torch.cat([w.detach().flatten() for w in network.parameters()]) for network in networks])
 
 
 @dataclass(frozen=True)
 class OwnAndPopulation:
-    """Batches of rows for each task of a group: some of its own exposures, and as many of the population."""
+    """Batches for a group of entities: some own rows of each, and as many rows of all entities."""
 
     own: tuple[Tensor, ...]
     population: Tensor
@@ -85,15 +86,20 @@ class OwnAndPopulation:
 
     def __iter__(self) -> Iterator[Batch]:
         for _ in range(self.steps):
-            picked = [rows[torch.randint(len(rows), (self.size,))] for rows in self.own]
-            others = self.population[torch.randint(len(self.population), (len(self.own), self.size))]
+            picked = [rows[_drawn(rows, self.size)] for rows in self.own]
+            others = self.population[_drawn(self.population, len(self.own), self.size)]
             yield torch.stack(picked), others
 
 
-def fit_apart(
-    stack: Stack,
+def _drawn(values: Tensor, *shape: int) -> Tensor:
+    """Places among ``values``, drawn with replacement."""
+    return torch.randint(len(values), shape, device=values.device)
+
+
+def fit_separately(
+    stack: NetworkStack,
     weights: Tensor,
-    shown: Exposures,
+    observed: Observations,
     objective: Objective,
     *,
     population: Tensor,
@@ -102,38 +108,37 @@ def fit_apart(
     lr: float,
     weight_decay: float,
 ) -> Tensor:
-    """Trains the networks of all tasks, a group at a time, and returns their weights.
+    """Trains the networks of all entities, a group at a time, and returns their weights.
 
     Args:
         stack: Applies them.
-        weights: First weights, a row each task.
-        shown: Exposures.
-        objective: Maps the networks of a group, own rows and population rows (task, row, …) to a loss.
-        population: Rows of the population.
-        epochs: Passes over the exposures of a task of mean size.
-        size: Own rows of each task a step.
+        weights: First weights, one row per entity.
+        observed: Rows of the entities, and of the population.
+        objective: Maps the networks of a group, own rows and rows of all entities (entity, row, …) to a loss.
+        population: Rows of ``observed.X`` that stand for all entities.
+        epochs: Passes over the rows of an entity of mean size.
+        size: Own rows of each entity per step.
         lr: Step size of AdamW.
         weight_decay: Its weight decay.
     """
-    order = torch.argsort(shown.tasks, stable=True)
-    own = shown.index[order].split(shown.counts.tolist())
-    steps = max(1, round(len(shown) / len(own) / size))
+    own = observed.rows_by_entity()
+    steps = max(1, round(len(observed) / len(own) / size))
 
     def fit_group(first: int) -> Tensor:
         group = nn.ParameterList([weights[first : first + _GROUP].clone()])
 
         def terms(batch: Batch) -> dict[str, Tensor]:
-            mine, rest = (shown.X[index] for index in batch)
-            return {"apart": objective(lambda rows: stack(group[0], rows), mine, rest)}
+            mine, rest = (observed.X[index] for index in batch)
+            return {"separate": objective(lambda rows: stack(group[0], rows), mine, rest)}
 
         optimizer = AdamW(group.parameters(), lr=lr, weight_decay=weight_decay)
-        batches = OwnAndPopulation(tuple(own[first : first + _GROUP]), population, size, steps)
+        batches = OwnAndPopulation(own[first : first + _GROUP], population, size, steps)
         train(
             descend(optimizer, terms),
             batches,
             epochs=epochs,
             state={"group": group, "optimizer": optimizer},
-            label="tasks apart",
+            label="separate networks",
         )
         return group[0].detach()
 
@@ -141,5 +146,5 @@ def fit_apart(
     try:
         return torch.cat([fit_group(first) for first in range(0, len(own), _GROUP)])
     finally:
-        # However training ends: scores of a network that drops units at random would be random.
+        # However training ends: a network that still drops units would give random scores.
         stack.template.eval()

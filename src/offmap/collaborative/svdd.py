@@ -1,15 +1,14 @@
-"""Deep support vector data description, for every task."""
+"""Deep support vector data description, by a network per entity."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from offmap.collaborative.apart import ApartDetector
-from offmap.collaborative.exposures import Exposures
-from offmap.collaborative.networks import RowNetwork, perceptron
-from offmap.collaborative.separate import Stack, flat_weights
+from offmap.collaborative.networks import Network, RowNetwork, perceptron, row_network, tensor_shape
+from offmap.collaborative.separate_detector import Recipe, SeparateDetector
 from offmap.parameters import Count
 
 
@@ -17,7 +16,7 @@ class SphereNetwork(nn.Module):
     """Maps rows to a space, without biases, which could map all rows to one point.
 
     Args:
-        body: Standardises rows, and finds features of images.
+        body: Standardises rows, and computes features of images.
         hidden: Widths of the hidden layers.
         outputs: Width of the space.
     """
@@ -38,72 +37,84 @@ class SphereNetwork(nn.Module):
         return -(self.point(X) - self.centre.detach()).square().sum(dim=-1)
 
 
+@dataclass(frozen=True)
+class SphereRecipe(Recipe):
+    """A network that maps own rows close to a centre.
+
+    Args:
+        input_shape: Shape of a row.
+        kind: Kind of network.
+        hidden: Widths of the hidden layers.
+        conv_channels: Channels of the first convolution.
+        output_size: Width of the space.
+    """
+
+    input_shape: tuple[int, ...]
+    kind: Network
+    hidden: tuple[int, ...]
+    conv_channels: int
+    output_size: int
+
+    def network(self) -> SphereNetwork:
+        """A new network."""
+        body = row_network(self.input_shape, self.kind, self.conv_channels, batch_norm=False)
+        return SphereNetwork(body, self.hidden, self.output_size)
+
+    def loss(self, networks: Callable[[Tensor], Tensor], own: Tensor, population: Tensor) -> Tensor:
+        """The mean squared distance of own rows from the centre, summed over entities."""
+        return -networks(own).mean(dim=1).sum()
+
+    @torch.no_grad()
+    def first(self, template: nn.Module, own: Tensor) -> SphereNetwork:
+        """Random weights, with the mean of an entity's rows under them as the centre."""
+        network = self.network().to(own.device)
+        network.body.prepare.load_state_dict(template.get_submodule("body.prepare").state_dict())
+        network.centre.copy_(network.point(own).mean(dim=0))
+        return network
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class DeepSVDDDetector(ApartDetector):
-    r"""Maps the exposures of a task close to a centre, by a network of its own; what is mapped far away is novel.
+class EntitySVDDDetector(SeparateDetector):
+    r"""Maps the rows of an entity close to a centre by a network of its own; rows that are mapped far away are novel.
 
     $$\min_{\theta_t} \; \mathbb{E}_{q_t} \| \varphi_{\theta_t}(x) - c_t \|^2$$
 
-    The centre is the mean of the task's exposures under its first weights. Networks of all tasks train side by side.
+    The centre is the mean of the entity's rows under its first weights.
 
     Args:
-        outputs: Width of the space.
+        network: "conv" for images, "mlp" for any rows; "auto" takes convolutions for images of 16 pixels and more.
+        hidden: Widths of the hidden layers.
+        conv_channels: Channels of the first of four convolutions; the next have 2, 4 and 8 times as many.
+        output_size: Width of the space that rows are mapped to.
 
     Reference: Ruff et al., Deep One-Class Classification, ICML 2018.
 
     Example:
         >>> import numpy as np
         >>> rng = np.random.default_rng(0)
-        >>> tasks = np.repeat(np.arange(20), 50)
-        >>> X = rng.normal(size=(1000, 2)) + np.stack([np.cos(tasks), np.sin(tasks)], axis=1) * 3
-        >>> detector = DeepSVDDDetector(epochs=30, random_state=0).fit(X, tasks)
+        >>> entities = np.repeat(np.arange(20), 50)
+        >>> X = rng.normal(size=(1000, 2)) + np.stack([np.cos(entities), np.sin(entities)], axis=1) * 3
+        >>> detector = EntitySVDDDetector(epochs=30, random_state=0).fit(X, entities)
         >>> own, opposite = detector.novelty([[3.0, 0.0], [-3.0, 0.0]], [0, 0])
         >>> bool(own < opposite)
         True
     """
 
+    spatial: ClassVar[bool] = True
+
+    network: Network = "auto"
     hidden: tuple[Count, ...] = (64,)
-    outputs: Count = 32
+    conv_channels: Count = 16
+    output_size: Count = 32
 
-    def _build_networks(self) -> None:
-        self._build_alone()
+    def _recipe(self) -> SphereRecipe:
+        return SphereRecipe(self.input_shape_, self.network, tuple(self.hidden), self.conv_channels, self.output_size)
 
-    def _alone(self) -> SphereNetwork:
-        return SphereNetwork(self._body(batch_norm=False), tuple(self.hidden), self.outputs)
+    def _shared_features(self) -> nn.Module:
+        return nn.Identity()
 
-    def _fit(self, shown: Exposures, given: Tensor | None) -> Tensor:
-        return self._fit_alone(shown)
+    def _feature_shape(self) -> tuple[int, ...]:
+        return tensor_shape(self.input_shape_)
 
-    def _features(self, X: Tensor) -> Tensor:
-        return X
-
-    def _familiarity(self, features: Tensor, embeddings: Tensor) -> Tensor:
-        return Stack(self.template_)(embeddings, features.unsqueeze(1)).squeeze(1)
-
-    def _familiarity_at(self, features: Tensor, vectors: Tensor, at: Tensor) -> Tensor:
-        return Stack(self.template_).of_pairs(vectors, features, at)
-
-    def _familiarity_to_all(self, features: Tensor, embeddings: Tensor) -> Tensor:
-        return Stack(self.template_).of_all(embeddings, features)
-
-    def _embed(self, features: Tensor, shown: Exposures) -> Tensor:
-        return self._embed_alone(features, shown)
-
-    def _learn_on(self, places: Tensor, features: Tensor, shown: Exposures) -> Tensor:
-        self._refuse_stream()
-        return super()._learn_on(places, features, shown)
-
-    def _loss_alone(self, networks: Callable[[Tensor], Tensor], own: Tensor, population: Tensor) -> Tensor:
-        return -networks(own).mean(dim=1).sum()
-
-    def _first_weights(self, features: Tensor, shown: Exposures) -> Tensor:
-        rows = shown.index[torch.argsort(shown.tasks, stable=True)].split(shown.counts.tolist())
-        return flat_weights([self._centred(features[index]) for index in rows])
-
-    @torch.no_grad()
-    def _centred(self, own: Tensor) -> SphereNetwork:
-        """Random weights, with the mean of a task's exposures under them as the centre."""
-        network = self._alone().to(self.device)
-        network.body.prepare.load_state_dict(self.template_.get_submodule("body.prepare").state_dict())
-        network.centre.copy_(network.point(own).mean(dim=0))
-        return network
+    def _row_width(self) -> int:
+        return 64 * self.conv_channels

@@ -1,11 +1,11 @@
-"""Texts as vectors: a scikit-learn transformer around a sentence encoder."""
+"""A scikit-learn transformer that turns texts into sentence embeddings."""
 
 import hashlib
 import re
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, final
 
 import numpy as np
 import torch
@@ -27,35 +27,41 @@ from offmap.train import History
 
 __all__ = ["TextEncoder", "TextTruncated"]
 
-# A part of a character alone: no bytes in UTF-8 stand for it.
+# Half of a surrogate pair has no UTF-8 encoding.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 Texts = str | Collection[str] | ArrayLike
 
 
 class TextTruncated(UserWarning):
-    """Texts that are longer than the model reads: what comes after the part that was read has no effect."""
+    """Some texts are longer than the model reads; the rest of each has no effect."""
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Turns texts into vectors that lie close to each other when the texts mean much the same.
+    """Turns texts into embeddings: texts of similar meaning get similar vectors.
 
-    A text gets the same bytes whatever texts come with it. What was encoded once is read from the user's cache from
-    then on. A text that is longer than the model reads (256 tokens, some 200 words, for the default one) counts by its
-    beginning, with a ``TextTruncated`` warning.
+    The embedding of a text does not depend on the other texts of the call. Embeddings are cached on disk, so each text
+    is encoded once. Of a text longer than the model reads (256 tokens, about 200 words, for the default model) only
+    the beginning counts, with a ``TextTruncated`` warning.
 
     Args:
-        model: "minilm" (all-MiniLM-L6-v2: 384 numbers of unit length a text; comes with the extra ``text`` and never
-            asks the network), or the name or the folder of a sentence-transformers model.
-        cache: Whether to keep vectors in the user's cache, or the folder to keep them in. The environment variable
-            ``OFFMAP_CACHE`` moves the user's cache.
-        tune_layers: How many of the last layers ``fit`` trains on the labels; with 0 it learns nothing.
+        model: "minilm" (all-MiniLM-L6-v2, 384 features of unit length; comes with the extra ``text`` and works
+            offline), or the name or folder of a sentence-transformers model.
+        cache: Whether to cache embeddings in the user's cache folder, or another folder. The environment variable
+            ``OFFMAP_CACHE`` moves the user's cache folder.
+        tune_layers: How many of the last layers ``fit`` trains on the labels; 0 leaves the model as it is. Tune one or
+            two layers if the labels follow distinctions that the model does not make by itself.
         epochs: Passes over the training texts.
-        batch_size: Texts a step of training.
+        batch_size: Texts per training step.
         lr: Learning rate.
         random_state: Seed; with one, the same texts and labels give the same model.
-        device: Where torch works, such as "cpu" or "cuda".
+        device: Where torch computes, such as "cpu" or "cuda".
+
+    Attributes:
+        tuned_: Tensors of the tuned layers by name; empty with ``tune_layers=0``.
+        history_: Mean training loss per epoch, by name; empty with ``tune_layers=0``.
 
     Example:
         >>> texts = ["my card was stolen", "someone took my card", "will it rain today?"]
@@ -76,10 +82,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     device: str = "cpu"
 
     def fit(self, X: Texts, y: ArrayLike | None = None) -> Self:
-        """Checks the texts ``X``, and trains the last layers on their classes ``y`` if it is to.
-
-        Leaves the tensors of the trained layers in ``tuned_`` and the loss of each epoch in ``history_``.
-        """
+        """Checks the texts ``X`` and, with ``tune_layers`` above 0, tunes the last layers on their classes ``y``."""
         parameters.check(self)
         texts = _checked(X)
         tuned, history = self._tune(texts, y) if self.tune_layers else ({}, {})
@@ -87,13 +90,15 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self
 
     def transform(self, X: Texts) -> NDArray[np.float32]:
-        """The vectors ``(n, d)`` of the texts ``X``; one text alone is one row."""
+        """Returns the embeddings ``(n, d)`` of the texts ``X``; a single text gives one row."""
         check_is_fitted(self)
         parameters.check(self)
         texts = _checked(X)
         found = self._embed(texts)
         if cut := sum(embedding.cut for embedding in found):
-            message = f"{cut} of {len(texts)} texts are longer than the model {self.model!r} reads; their ends are lost"
+            message = (
+                f"{cut} of {len(texts)} texts are longer than the model {self.model!r} reads; their ends are ignored"
+            )
             warnings.warn(message, TextTruncated, stacklevel=3)
         return np.stack([embedding.vector for embedding in found])
 
@@ -107,7 +112,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the network: it is large, and made again from ``tuned_`` when it is needed."""
+        """Leaves out the network: it is large, and rebuilt from ``tuned_`` when needed."""
         return {name: value for name, value in super().__getstate__().items() if name != "_built"}
 
     @property
@@ -140,7 +145,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return [found[key] for key in keys]
 
     def _encode(self, missing: dict[bytes, str]) -> Iterator[dict[bytes, Embedding]]:
-        """The embeddings of texts, batch by batch."""
+        """Encodes texts batch by batch."""
         if not missing:
             return
         network, keys, texts = self._network(), list(missing), list(missing.values())
@@ -164,7 +169,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self._built[1]
 
     def _identity(self) -> str:
-        """The digest of all that the vector of a text depends on."""
+        """Returns a digest of everything that an embedding depends on besides its text."""
         parts = text_model.identity(self.model, self.device), text_model.digest(self._tuned())
         return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
@@ -173,15 +178,15 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
 
 def _checked(X: Any) -> list[str]:
-    """The texts of ``X`` as a list, if that is what it holds."""
+    """Returns the texts of ``X`` as a list, or raises a ``ValueError``."""
     texts = [X] if isinstance(X, str) else X
     if not isinstance(texts, Collection) or isinstance(texts, bytes | Mapping | Set) or getattr(texts, "ndim", 1) != 1:
         raise ValueError(f"X must be a text or a one-dimensional list or array of texts; got {type(X).__name__}")
     if not len(texts):
-        raise ValueError("X holds no texts; expected one or more")
+        raise ValueError("X holds no texts; give at least one")
     for position, text in enumerate(texts):
         if problem := _problem(text):
-            raise ValueError(f"X[{position}] {problem}; every item of X must be a text with something in it")
+            raise ValueError(f"X[{position}] {problem}; every item of X must be a non-empty text")
     return [str(text) for text in texts]
 
 
@@ -190,11 +195,11 @@ def _problem(text: object) -> str:
         return f"is {text!r}, a {type(text).__name__}" if text is not None else "is None"
     if not text.strip():
         return "is empty"
-    return "has half a surrogate pair, which is no character" if _SURROGATE.search(text) else ""
+    return "has half a surrogate pair, which is not a character" if _SURROGATE.search(text) else ""
 
 
 def _codes(texts: list[str], y: ArrayLike | None) -> NDArray[np.int64]:
-    """The code of the class of each text."""
+    """Returns the code of the class of each text."""
     if y is None:
         raise ValueError("tune_layers above 0 requires y to be passed, but the target y is None")
     labels = column_or_1d(y)

@@ -1,4 +1,4 @@
-"""Vectors of texts on disk, one SQLite file a model: processes may share it, die in it or find it damaged."""
+"""A cache of text embeddings on disk, one SQLite file per model, safe for concurrent and killed processes."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,11 @@ from offmap.data.store import user_cache
 
 __all__ = ["CacheWarning", "Embedding", "EmbeddingCache", "cache_file"]
 
-# Each tuned model has a file of its own: without an end the folder would grow with every fit.
+# Each tuned model has its own file: without a limit the folder would grow with every fit.
 _MOST_FILES = 32
-# Files of another name in the folder are not ours to remove.
+# Only files with this suffix are ever removed.
 _SUFFIX = ".embeddings"
-_KEYS_A_QUERY = 500
+_KEYS_PER_QUERY = 500
 _SECONDS_TO_WAIT = 60
 
 _TABLE = "CREATE TABLE IF NOT EXISTS embeddings (key BLOB PRIMARY KEY, cut INTEGER, vector BLOB, checksum INTEGER)"
@@ -31,23 +31,23 @@ Row = tuple[bytes, int, bytes, int]
 
 
 class CacheWarning(UserWarning):
-    """A cache of embeddings that was of no use; the work was done without it."""
+    """The cache of embeddings could not be used; texts were encoded without it."""
 
 
 class Embedding(NamedTuple):
-    """The vector of a text, and whether the text was longer than its model reads."""
+    """The vector of a text, and whether the text was longer than the model reads."""
 
     vector: NDArray[np.float32]
     cut: bool
 
 
 def cache_file(setting: bool | str, model: str, identity: str) -> Path | None:
-    """Where the vectors of a model lie, or None if they are not to be kept.
+    """Returns the cache file of a model, or None if nothing is cached.
 
     Args:
-        setting: False for nowhere, True for the user's cache (or the folder that ``OFFMAP_CACHE`` names), or a folder.
-        model: The model's name, for people to recognise the file by.
-        identity: Digest of all that the vectors depend on.
+        setting: False for no cache, True for the user's cache folder (``OFFMAP_CACHE`` moves it), or a folder.
+        model: The model's name, which makes the file recognisable.
+        identity: Digest of everything that the vectors depend on.
     """
     if setting is False:
         return None
@@ -55,11 +55,12 @@ def cache_file(setting: bool | str, model: str, identity: str) -> Path | None:
     return folder / f"{re.sub('[^A-Za-z0-9]+', '-', model)[-40:]}.{identity[:24]}{_SUFFIX}"
 
 
+@final
 class EmbeddingCache:
-    """Keeps vectors by the digests of their texts. Whatever happens to the file, the worst is a warning.
+    """Stores vectors under the digests of their texts; problems with the file cause a warning, never an error.
 
     Args:
-        path: The file, made when it is first needed; None keeps nothing.
+        path: The file, created when first needed; None stores nothing.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -73,12 +74,12 @@ class EmbeddingCache:
         self._close()
 
     def find(self, keys: Iterable[bytes]) -> dict[bytes, Embedding]:
-        """The embeddings of those ``keys`` that are known."""
+        """Returns the embeddings of those ``keys`` that are stored."""
         wanted = list(keys)
         return self._attempt(lambda database: _select(database, wanted), otherwise={})
 
     def keep(self, found: Mapping[bytes, Embedding]) -> None:
-        """Adds embeddings, all or none of them."""
+        """Stores embeddings, all or none of them."""
         self._attempt(lambda database: _insert(database, found), otherwise=None)
 
     def _attempt(self, work: Callable[[sqlite3.Connection], Answer], otherwise: Answer) -> Answer:
@@ -115,7 +116,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     _make_room(path)
     database = sqlite3.connect(path, timeout=_SECONDS_TO_WAIT)
     try:
-        # A killed process loses nothing by it. What a power cut may do to the file, the checksums tell.
+        # Faster, and safe if the process is killed. Damage by a power cut is found by the checksums.
         database.execute("PRAGMA synchronous = OFF")
         database.execute(_TABLE)
     except sqlite3.Error:
@@ -126,8 +127,8 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 def _select(database: sqlite3.Connection, keys: list[bytes]) -> dict[bytes, Embedding]:
     found: dict[bytes, Embedding] = {}
-    for start in range(0, len(keys), _KEYS_A_QUERY):
-        some = keys[start : start + _KEYS_A_QUERY]
+    for start in range(0, len(keys), _KEYS_PER_QUERY):
+        some = keys[start : start + _KEYS_PER_QUERY]
         marks = ",".join("?" * len(some))
         rows = database.execute(f"SELECT key, cut, vector, checksum FROM embeddings WHERE key IN ({marks})", some)
         found.update(map(_unpack, rows.fetchall()))
@@ -149,15 +150,15 @@ def _unpack(row: Row) -> tuple[bytes, Embedding]:
     key, cut, vector, checksum = row
     try:
         intact = zlib.crc32(key + bytes([cut]) + vector) == checksum
-    except (TypeError, ValueError):  # the damage is in the types
+    except (TypeError, ValueError):  # damaged values can have other types
         intact = False
     if not intact:
-        raise sqlite3.DatabaseError("a vector is not the one that was written")
+        raise sqlite3.DatabaseError("a stored vector does not match its checksum")
     return key, Embedding(np.frombuffer(vector, dtype="<f4"), bool(cut))
 
 
 def _make_room(path: Path) -> None:
-    """Marks ``path`` as used now; if it is new, it takes the place of the file that was not used for longest."""
+    """Marks ``path`` as used now; for a new file, removes the least recently used ones above the limit."""
     with suppress(OSError):
         if path.exists():
             os.utime(path)

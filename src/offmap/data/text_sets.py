@@ -1,4 +1,4 @@
-"""The named sets of texts and tables."""
+"""The named data sets of texts and tables."""
 
 from offmap.data.dataset import DataSet, Split, Table
 from offmap.data.sources import TextSource

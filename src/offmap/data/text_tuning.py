@@ -19,30 +19,30 @@ from offmap.train import Batch, History, descend, train
 
 __all__ = ["UpperLayers", "tune", "tuned_copy"]
 
-# The sharpness of the softmax over cosines, which lie between -1 and 1.
+# Inverse temperature of the softmax over cosines.
 _SCALE = 20.0
 
 
 def tune(
     network: Any, texts: Sequence[str], codes: Tensor, *, layers: int, epochs: int, batch_size: int, lr: float
 ) -> tuple[dict[str, Tensor], History]:
-    r"""Trains the last layers so that the texts of a class point one way.
+    r"""Tunes the last layers so that embeddings of one class point in one direction.
 
     The loss is :math:`-\log \mathrm{softmax}_y(20 \cos(z, w_c))`, where :math:`z` is the vector of a text, :math:`y`
-    its class and :math:`w_c` a direction for each class, at first the mean of its texts. The layers below stay as they
-    are: they are run once, and what they say of each token is kept in memory.
+    its class and :math:`w_c` a learned direction per class, initially the mean of its texts. The layers below stay
+    fixed: they run once per text, and their token states are kept in memory while tuning.
 
     Args:
-        network: The model; it is not changed.
+        network: The model; it is copied, not changed.
         texts: The training texts.
-        codes: The code 0, 1, … of the class of each.
+        codes: The class code 0, 1, … of each text.
         layers: How many layers to train.
         epochs: Passes over the texts.
-        batch_size: Texts a step.
+        batch_size: Texts per training step.
         lr: Learning rate.
 
     Returns:
-        The tensors of the tuned layers, by their names in the list of all layers, and the loss of each epoch.
+        The tensors of the tuned layers, by their names in the list of all layers, and the mean loss per epoch.
     """
     own = copy.deepcopy(network)
     moving, first = layers_of(own), len(layers_of(own)) - layers
@@ -75,7 +75,7 @@ def tune(
 
 
 def tuned_copy(network: Any, tuned: dict[str, Tensor]) -> Any:
-    """A model like ``network`` with the layers that ``tune`` returned."""
+    """Returns a copy of ``network`` with the layers that ``tune`` returned."""
     own = copy.deepcopy(network)
     found = layers_of(own).load_state_dict(tuned, strict=False)
     if found.unexpected_keys:
@@ -84,7 +84,7 @@ def tuned_copy(network: Any, tuned: dict[str, Tensor]) -> Any:
 
 
 class _Given(nn.Module):
-    """Stands in for the embeddings of a model, and hands over the states of tokens that it was given."""
+    """Replaces the embedding layer of a model and returns given token states instead."""
 
     states: Tensor
 
@@ -93,7 +93,7 @@ class _Given(nn.Module):
 
 
 class UpperLayers(nn.Module):
-    """What is left of a model without its lower layers: from the states of tokens to the vectors of texts."""
+    """The upper part of a model: maps token states to sentence embeddings."""
 
     def __init__(self, network: Any) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class UpperLayers(nn.Module):
         self.given = network[0].auto_model.embeddings = _Given()
 
     def forward(self, states: Sequence[Tensor]) -> Tensor:
-        """The vectors of texts from the states of their tokens."""
+        """Returns one embedding per text from the states of its tokens."""
         self.given.states = pad_sequence(list(states), batch_first=True)
         mask = pad_sequence([state.new_ones(len(state), dtype=torch.long) for state in states], batch_first=True)
         return self.network({"input_ids": torch.zeros_like(mask), "attention_mask": mask})["sentence_embedding"]
@@ -109,7 +109,7 @@ class UpperLayers(nn.Module):
 
 @dataclass(frozen=True)
 class _SimilarLengths:
-    """Batches of texts that are about as long as each other, which leaves little to pad; new ones every time."""
+    """Random batches of texts of similar length, which need little padding; drawn anew for each epoch."""
 
     lengths: Tensor
     codes: Tensor
@@ -127,7 +127,7 @@ class _SimilarLengths:
 
 @torch.no_grad()
 def _run_below(network: Any, texts: Sequence[str], layer: nn.Module) -> tuple[list[Tensor], Tensor]:
-    """What reaches ``layer`` from each token of each text, and the vectors of the texts."""
+    """Returns the token states that enter ``layer`` for each text, and the embeddings of the texts."""
     found: dict[int, tuple[Tensor, Tensor]] = {}
     with _inputs_of(layer) as reached, bar("reading", total=len(texts)) as shown:
         for width, members, _ in parts(count_tokens(network, texts), token_limit(network)):
@@ -142,7 +142,7 @@ def _run_below(network: Any, texts: Sequence[str], layer: nn.Module) -> tuple[li
 
 @contextmanager
 def _inputs_of(layer: nn.Module) -> Iterator[list[Tensor]]:
-    """Gathers what ``layer`` is called with."""
+    """Collects the inputs of ``layer`` while the context is open."""
     reached: list[Tensor] = []
 
     def note(_: nn.Module, args: tuple[Tensor, ...], kwargs: dict[str, Tensor]) -> None:
@@ -155,10 +155,10 @@ def _inputs_of(layer: nn.Module) -> Iterator[list[Tensor]]:
 
 @torch.no_grad()
 def _runs_alone(upper: UpperLayers, states: list[Tensor], vectors: Tensor) -> bool:
-    """Whether the model can be cut in two in this way: its upper part must give what the whole gave."""
+    """Returns whether the upper part alone reproduces the embeddings of the whole model."""
     try:
         return torch.allclose(upper(states[:4]), vectors[:4], atol=1e-3)
-    except Exception:  # a model may break in any way on what it was not made for
+    except Exception:  # a model of another architecture can fail in any way
         return False
 
 
@@ -168,6 +168,6 @@ def _class_means(vectors: Tensor, codes: Tensor) -> Tensor:
 
 
 def _shifted(name: str, first: int) -> str:
-    """The name in the list of all layers of a tensor that is in the list of those from ``first`` on."""
+    """Renames a tensor from its place among the tuned layers to its place among all layers."""
     layer, _, rest = name.partition(".")
     return f"{first + int(layer)}.{rest}"

@@ -1,5 +1,7 @@
-"""How likely is this input? Density models and the scores read from them."""
+"""Detectors that learn from normal rows alone: how likely, or how close to normal rows, is a new one?"""
 
-from offmap.density.detector import VAEDetector
+from offmap.density.nearest_neighbors import NearestNeighborDetector
+from offmap.density.texture import TextureDetector
+from offmap.density.vae_detector import VAEDetector
 
-__all__ = ["VAEDetector"]
+__all__ = ["NearestNeighborDetector", "TextureDetector", "VAEDetector"]

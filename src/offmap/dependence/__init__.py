@@ -1,4 +1,4 @@
-"""Mutual information and total correlation, as numbers and as losses."""
+"""Mutual information and total correlation: estimates with intervals, and differentiable losses."""
 
 from offmap.dependence.covariance import gaussian, gaussian_copula
 from offmap.dependence.critics import CosineCritic, Critic, JointCritic, SeparableCritic
@@ -7,12 +7,12 @@ from offmap.dependence.estimate import Estimate
 from offmap.dependence.estimator import Estimator
 from offmap.dependence.fitting import Training
 from offmap.dependence.infonce import InfoNCE, SaturationWarning
+from offmap.dependence.information import mutual_information, total_correlation
 from offmap.dependence.js import JS
 from offmap.dependence.kernel import kde
-from offmap.dependence.neighbours import ksg, ksg_improved
+from offmap.dependence.nearest_neighbors import ksg, ksg_improved
 from offmap.dependence.nwj import NWJ
-from offmap.dependence.plain import mutual_information, total_correlation
-from offmap.dependence.summed import TotalCorrelation
+from offmap.dependence.total_correlation_module import TotalCorrelation
 from offmap.dependence.variational import BA, CLUB, CLUBMean
 
 __all__ = [

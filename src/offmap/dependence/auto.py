@@ -1,70 +1,103 @@
-"""Picks an estimator by the rows and columns there are, and says which."""
+"""``estimator="auto"``: picks an estimator by the number of rows and columns, and says which and why."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from offmap.dependence.covariance import gaussian_pointwise, normal_scores
-from offmap.dependence.door import FloatArray
-from offmap.dependence.fitting import Training, fit, split, valued
-from offmap.dependence.neighbours import ksg_pointwise
-from offmap.dependence.residual import GaussianRatio, Residual, ResidualCritic
-from offmap.dependence.summed import TotalCorrelation
+import numpy as np
 
-# Columns of both variables up to which neighbours are near enough.
+from offmap.dependence.covariance import gaussian_pointwise, normal_scores
+from offmap.dependence.fitting import Training, evaluate_stack, fit_stack, split
+from offmap.dependence.nearest_neighbors import ksg_pointwise
+from offmap.dependence.residual import GaussianRatio, Residual, ResidualCritic
+from offmap.dependence.validation import FloatArray
+
+# Up to this many columns in both variables together, nearest neighbours are accurate.
 FEW_COLUMNS = 3
-# Rows that a network needs, and rows a column that a covariance needs.
+# Rows that a network needs, and rows per column that a covariance needs.
 FEW_ROWS = 500
-ROWS_A_COLUMN = 4
-NEIGHBOURS, COPULA, CORRECTED = "ksg", "gaussian-copula", "gaussian-copula + js"
+ROWS_PER_COLUMN = 4
+KSG, COPULA, CORRECTED = "ksg", "gaussian_copula", "gaussian_copula + js"
+
+Pair = Sequence[FloatArray]
 
 
 @dataclass(frozen=True)
 class Pick:
-    """What was picked, why, and what each row adds to the value."""
+    """The estimator that was picked for one pair of variables.
+
+    Attributes:
+        estimator: Its name.
+        reason: Why it was picked.
+        pointwise: Contribution of each row to the value.
+    """
 
     estimator: str
     reason: str
     pointwise: FloatArray
 
 
-def pick(variables: Sequence[FloatArray], training: Training) -> Pick:
-    """Estimates what two variables share by what suits their size.
+def pick(pairs: Sequence[Pair], training: Training) -> list[Pick]:
+    """Estimates the mutual information of each pair by the estimator that suits its size.
 
-    A mutual information does not change when columns are stretched, so that every way starts from the Gaussian
-    quantiles of the ranks.
+    Monotone maps of single columns do not change mutual information, so every estimator starts from normal scores.
     """
-    scores = [normal_scores(variable) for variable in variables]
-    rows, columns = len(scores[0]), sum(score.shape[1] for score in scores)
+    scores = [[normal_scores(variable) for variable in pair] for pair in pairs]
+    simple = [_without_network(pair) for pair in scores]
+    corrected = _with_network([pair for pair, found in zip(scores, simple, strict=True) if found is None], training)
+    return [next(corrected) if found is None else found for found in simple]
+
+
+def _without_network(pair: Pair) -> Pick | None:
+    """The estimate of few columns or few rows; None if there are enough rows for a network."""
+    rows, columns = len(pair[0]), sum(variable.shape[1] for variable in pair)
     if columns <= FEW_COLUMNS:
-        return Pick(NEIGHBOURS, f"{columns} columns", ksg_pointwise(scores))
-    if rows < ROWS_A_COLUMN * columns:
-        return Pick(NEIGHBOURS, f"{rows} rows are too few for {columns} columns", ksg_pointwise(scores))
+        return Pick(KSG, f"{columns} columns", ksg_pointwise(pair))
+    if rows < ROWS_PER_COLUMN * columns:
+        return Pick(KSG, f"{rows} rows are too few for {columns} columns", ksg_pointwise(pair))
     if rows < FEW_ROWS:
-        return Pick(COPULA, f"{rows} rows are too few to learn from", gaussian_pointwise(scores))
-    return _corrected(scores, training)
+        return Pick(COPULA, f"{rows} rows are too few to train a network", gaussian_pointwise(pair))
+    return None
 
 
-def _corrected(scores: Sequence[FloatArray], training: Training) -> Pick:
-    """The Gaussian copula of all rows, and what a network that starts from it finds on held-out rows to add."""
-    parts = split(scores, training.held_out)
-    # The Gaussian knows all rows: from some alone it would be too sure of itself on the others, and the network would
-    # add what it takes to undo that.
-    critic = partial(ResidualCritic, GaussianRatio.fit(*scores))
-    widths = [score.shape[1] for score in scores]
-    model = TotalCorrelation(widths, estimator=Residual, critic=critic, hidden=(64, 64), negatives=2)
-    fit(model, parts, training)
-    found = valued(model, parts.valued, training.batch_size)
-    pointwise = gaussian_pointwise(scores)
-    if not found.any():
+def _with_network(pairs: Sequence[Pair], training: Training) -> Iterator[Pick]:
+    stacks = [pairs] if training.stack_terms and pairs else [[pair] for pair in pairs]
+    for stack in stacks:
+        yield from _corrected(stack, training)
+
+
+def _corrected(pairs: Sequence[Pair], training: Training) -> list[Pick]:
+    """The Gaussian copula of all rows plus what networks that start from it find on held-out rows."""
+    x, y = (_padded([pair[side] for pair in pairs]) for side in (0, 1))
+    parts = split([x, y], training.held_out)
+    # The Gaussians are fitted to all rows: fitted to the training rows alone they would be overconfident on the others,
+    # and the networks would learn to undo that.
+    ratios = [GaussianRatio.fit(*pair) for pair in pairs]
+    widths = [[pair[side].shape[1] for pair in pairs] for side in (0, 1)]
+    model = Residual(*widths, critic=partial(ResidualCritic, ratios), hidden=(64, 64), n_negatives=2)
+    fit_stack(model, parts, training)
+    residuals = evaluate_stack(model, parts.evaluation, training.batch_size)
+    rows = parts.evaluation_rows.numpy()
+    return [_with_residual(pair, residual, rows) for pair, residual in zip(pairs, residuals, strict=True)]
+
+
+def _with_residual(pair: Pair, residual: FloatArray, rows: FloatArray) -> Pick:
+    pointwise = gaussian_pointwise(pair)
+    if not residual.any():
         return Pick(COPULA, "a network found nothing to add on held-out rows", pointwise)
-    # Each row that was valued stands for as many as there are to one of them, so that the mean is the sum of means.
-    pointwise[parts.places.numpy()] += found * (len(pointwise) / len(found))
+    # The residual is known on some rows only; scaled up, its mean over all rows is its mean over those.
+    pointwise[rows] += residual * (len(pointwise) / len(residual))
     return Pick(CORRECTED, "the log ratio of a Gaussian copula, corrected by a network", pointwise)
 
 
+def _padded(variables: Sequence[FloatArray]) -> FloatArray:
+    """One variable per term, padded with zeros to the widest: ``(n, terms, widest)``."""
+    widest = max(variable.shape[1] for variable in variables)
+    return np.stack([np.pad(v, ((0, 0), (0, widest - v.shape[1]))) for v in variables], axis=1)
+
+
 def summary(picks: Sequence[Pick]) -> tuple[str, str]:
-    """The names of what was picked for the terms of a sum, and the reasons."""
+    """Joins the names of the estimators picked for the terms of a sum, and the reasons."""
     names = dict.fromkeys(found.estimator for found in picks)
     reasons = dict.fromkeys(f"{found.estimator}: {found.reason}" if len(names) > 1 else found.reason for found in picks)
     return ", ".join(names), "; ".join(reasons)

@@ -1,4 +1,4 @@
-"""Gaussian models of one variable given the other, and of one alone, a stack of each."""
+"""Gaussian models of one variable given another, and of one variable alone, in stacks."""
 
 import math
 from collections.abc import Sequence
@@ -9,52 +9,54 @@ from torch import Tensor, nn
 from offmap.nets.stacked import stacked_mlp
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
-# Of the logarithm of a variance.
-LIMIT = 8.0
+# Largest absolute value of the logarithm of a variance.
+_LIMIT = 8.0
 
 
 def real_columns(widths: Sequence[int]) -> Tensor:
-    """Which columns ``(terms, 1, widest)`` are data and not padding."""
+    """Marks the columns ``(terms, 1, widest)`` that are data and not padding."""
     return torch.arange(max(widths)) < torch.tensor(widths)[:, None, None]
 
 
 class GaussianConditional(nn.Module):
-    r"""The density $q(y \mid x) = \mathcal N(y; \mu(x), \sigma^2(x))$ with networks for both, or with $\sigma = 1$.
+    r"""The density $q(y \mid x) = \mathcal N(y; \mu(x), \sigma^2(x))$ with a network for $\mu$ and one for $\sigma$.
 
     Args:
-        x_widths: Width of ``x`` of each term.
-        y_widths: Width of ``y`` of each term.
+        x_widths: Width of ``x`` in each term.
+        y_widths: Width of ``y`` in each term.
         hidden: Widths of the hidden layers.
-        spread: Learns $\sigma$ too.
+        learn_variance: Whether $\sigma$ is learnt; otherwise it is 1.
     """
 
     real: Tensor
 
-    def __init__(self, x_widths: Sequence[int], y_widths: Sequence[int], hidden: Sequence[int], spread: bool) -> None:
+    def __init__(
+        self, x_widths: Sequence[int], y_widths: Sequence[int], hidden: Sequence[int], learn_variance: bool
+    ) -> None:
         super().__init__()
         self.mean = stacked_mlp(x_widths, [*hidden, max(y_widths)])
-        self.log_variance = stacked_mlp(x_widths, [*hidden, max(y_widths)]) if spread else None
+        self.log_variance = stacked_mlp(x_widths, [*hidden, max(y_widths)]) if learn_variance else None
         self.register_buffer("real", real_columns(y_widths))
 
     def moments(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Means and the logarithms of the variances, ``(terms, n, widest)`` both."""
+        """Returns means and log variances, ``(terms, n, widest)`` each."""
         mean = self.mean(x)
         if self.log_variance is None:
             return mean, torch.zeros_like(mean)
-        # Bounded, so that no first bad step can give a variance of 0.
-        return mean, LIMIT * (self.log_variance(x) / LIMIT).tanh()
+        # Bounded, so that one bad step cannot give a variance of 0.
+        return mean, _LIMIT * (self.log_variance(x) / _LIMIT).tanh()
 
     def log_density(self, x: Tensor, y: Tensor) -> Tensor:
-        """Of each row ``(terms, n)``."""
+        r"""Returns $\log q(y \mid x)$ of each row, ``(terms, n)``."""
         mean, log_variance = self.moments(x)
         logs = -0.5 * ((y - mean).square() * (-log_variance).exp() + log_variance) - _HALF_LOG_2PI
         return (logs * self.real).sum(-1)
 
     def contrast(self, x: Tensor, y: Tensor) -> Tensor:
-        r"""For each row $\log q(y_i \mid x_i)$ less its mean over the other $y_j$, in time linear in the rows.
+        r"""Returns $\log q(y_i \mid x_i)$ minus its mean over the other $y_j$, in time linear in the rows.
 
         The squares $(y_j - \mu_i)^2$ have the mean $(\bar y - \mu_i)^2 + \mathrm{var}(y)$ over all $j$; leaving
-        $j = i$ out stretches the difference by $n / (n - 1)$.
+        $j = i$ out scales the difference by $n / (n - 1)$.
         """
         mean, log_variance = self.moments(x)
         spread, centre = torch.var_mean(y, dim=1, keepdim=True, correction=0)
@@ -64,10 +66,10 @@ class GaussianConditional(nn.Module):
 
 
 class GaussianMarginal(nn.Module):
-    r"""The density $r(y)$ of a Gaussian with a mean and a full covariance of its own.
+    r"""A Gaussian density $r(y)$ with a learnt mean and a learnt full covariance.
 
     Args:
-        y_widths: Width of ``y`` of each term.
+        y_widths: Width of ``y`` in each term.
     """
 
     real: Tensor
@@ -81,7 +83,7 @@ class GaussianMarginal(nn.Module):
         self.register_buffer("real", real_columns(y_widths))
 
     def log_density(self, y: Tensor) -> Tensor:
-        """Of each row ``(terms, n)``: whitened by a triangular matrix."""
+        r"""Returns $\log r(y)$ of each row, ``(terms, n)``, after whitening by a triangular matrix."""
         centred = (y - self.mean) * self.real
         white = (centred + centred @ self.mixing.triu(1)) * self.log_scale.exp()
         return ((self.log_scale - 0.5 * white.square() - _HALF_LOG_2PI) * self.real).sum(-1)

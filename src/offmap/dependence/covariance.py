@@ -1,4 +1,4 @@
-"""Estimators by a Gaussian: of the variables, or of their ranks."""
+"""Gaussian estimators: from the covariance of the variables, or from the covariance of their ranks."""
 
 import math
 from collections.abc import Sequence
@@ -9,20 +9,20 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.special import digamma, ndtri
 from scipy.stats import rankdata
 
-from offmap.dependence.door import FloatArray, check_variables
+from offmap.dependence.validation import FloatArray, check_variables
 
 
 def gaussian(x: ArrayLike, y: ArrayLike) -> float:
-    r"""The mutual information in nats that two jointly Gaussian variables of these covariances share.
+    r"""Estimates the mutual information in nats as if both variables were jointly Gaussian.
 
     $$\frac12 \log \frac{\det \Sigma_x \det \Sigma_y}{\det \Sigma} = -\frac12 \sum_i \log(1 - \rho_i^2)$$
 
-    with $\rho_i$ the canonical correlations. The logarithms of the determinants are freed of the bias that they have
-    for Gaussian rows. The truth is higher if each variable is Gaussian and the two together are not.
+    with $\rho_i$ the canonical correlations. The log determinants are corrected for their bias on Gaussian rows. If
+    each variable is Gaussian but the two together are not, the true value is higher.
 
     Args:
-        x: ``(n,)`` or ``(n, d)``.
-        y: As many rows, which must be more than the columns of both.
+        x: Array of shape ``(n,)`` or ``(n, d)``.
+        y: Array with the same number of rows. There must be more rows than columns in both together.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -34,14 +34,14 @@ def gaussian(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def gaussian_copula(x: ArrayLike, y: ArrayLike) -> float:
-    r"""The mutual information in nats under a Gaussian copula: each column may have any distribution.
+    r"""Estimates the mutual information in nats under a Gaussian copula; each column may have any distribution.
 
-    Stretching a column leaves the mutual information as it is, so that columns are first mapped to the quantiles
-    $\Phi^{-1}(\mathrm{rank} / (n + 1))$ of a Gaussian.
+    Monotone maps of single columns do not change mutual information, so each column is first mapped to normal scores
+    $\Phi^{-1}(\mathrm{rank} / (n + 1))$.
 
     Args:
-        x: ``(n,)`` or ``(n, d)``.
-        y: As many rows, which must be more than the columns of both.
+        x: Array of shape ``(n,)`` or ``(n, d)``.
+        y: Array with the same number of rows. There must be more rows than columns in both together.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -53,18 +53,18 @@ def gaussian_copula(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def gaussian_pointwise(variables: Sequence[FloatArray]) -> FloatArray:
-    """The log ratio of Gaussian densities at each row, of two variables or more."""
+    """Returns the log ratio of Gaussian densities at each row, for two or more variables."""
     together = _log_density(np.hstack(variables))
     return together - sum(_log_density(variable) for variable in variables)
 
 
 def gaussian_copula_pointwise(variables: Sequence[FloatArray]) -> FloatArray:
-    """The same on the Gaussian quantiles of the ranks."""
+    """Returns the log ratio of Gaussian densities at the normal scores of each row."""
     return gaussian_pointwise([normal_scores(variable) for variable in variables])
 
 
 def normal_scores(rows: FloatArray) -> FloatArray:
-    """Each value as the quantile of a standard Gaussian that its rank in the column has.
+    """Maps each value to the standard normal quantile of its rank within the column.
 
     Example:
         >>> normal_scores(np.array([[10.0], [1000.0], [30.0]])).ravel().round(2)
@@ -74,13 +74,13 @@ def normal_scores(rows: FloatArray) -> FloatArray:
 
 
 def log_determinant_bias(rows: int, width: int) -> float:
-    r"""How far $\log\det$ of the covariance (with divisor $n$) of Gaussian rows is from the truth on average."""
+    r"""Returns the bias of $\log\det$ of the covariance (divisor $n$) of Gaussian rows."""
     freedom = np.arange(rows - 1, rows - 1 - width, -1)
     return float((digamma(freedom / 2) + math.log(2 / rows)).sum())
 
 
 def _log_density(rows: FloatArray) -> FloatArray:
-    """At each row; its mean is minus the entropy, without the terms that cancel in a ratio."""
+    """Log density at each row, without the terms that cancel in a ratio."""
     count, width = rows.shape
     centred = rows - rows.mean(0)
     try:
@@ -89,8 +89,8 @@ def _log_density(rows: FloatArray) -> FloatArray:
         root = np.zeros((width, width))
     if count <= width or np.diag(root).min() <= 1e-7 * np.abs(centred).max():
         raise ValueError(
-            f"a Gaussian needs columns of which none follows from the others, and more rows than columns; "
-            f"got {count} rows of {width} columns"
+            f"a Gaussian estimate needs more rows than columns, and no column that is a linear combination of others; "
+            f"got {count} rows and {width} columns. Drop redundant columns, or use 'ksg'"
         )
     white = solve_triangular(root, centred.T, lower=True)
     log_determinant = 2 * np.log(np.diag(root)).sum() - log_determinant_bias(count, width)

@@ -1,4 +1,4 @@
-"""Score networks: how much a pair looks like one that was drawn together."""
+"""Critics: networks that score how much a pair of rows looks as if it was drawn together."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -11,30 +11,37 @@ from offmap.nets.stacked import StackedLinear, stacked_mlp
 
 
 class Critic(nn.Module, ABC):
-    """Scores pairs in two parts: each row is embedded once, then as many pairs are scored as are asked for.
+    """Scores pairs in two steps: each row is embedded once, then any pairs of embedded rows are scored.
 
-    Rows are ``(terms, n, width)``: a stack of critics, one a term, works in one computation.
+    Rows are ``(terms, n, width)``: a critic is a stack with one network per term, run in one computation.
     """
 
     @abstractmethod
     def embed(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """What each row of ``x`` and each of ``y`` brings to its pairs, ``(terms, n, features)`` both."""
+        """Embeds each row of ``x`` and of ``y``, ``(terms, n, features)`` each."""
 
     @abstractmethod
     def score(self, a: Tensor, b: Tensor) -> Tensor:
-        """The score of each pair of embedded rows ``(terms, …, features)``, whose shapes broadcast."""
+        """Scores pairs of embedded rows ``(terms, …, features)``, whose shapes broadcast."""
 
+    @abstractmethod
     def cross(self, a: Tensor, b: Tensor) -> Tensor:
-        """The scores ``(terms, n, m)`` of every embedded row of ``a`` with every one of ``b``."""
-        return self.score(a.unsqueeze(-2), b.unsqueeze(-3))
+        """Scores every embedded row of ``a`` with every one of ``b``: ``(terms, n, m)``."""
+
+
+def cross_by_broadcasting(critic: Critic, a: Tensor, b: Tensor) -> Tensor:
+    """Scores all pairs with the critic's own ``score``, for critics that have no faster way."""
+    return critic.score(a.unsqueeze(-2), b.unsqueeze(-3))
 
 
 class JointCritic(Critic):
-    r"""A perceptron on the pair, $f(x, y) = \mathrm{mlp}([x, y])$, whose first layer sees each row once.
+    r"""A perceptron on the concatenated pair, $f(x, y) = \mathrm{mlp}([x, y])$.
+
+    Its first layer is applied to each row once, not to each pair.
 
     Args:
-        x_widths: Width of ``x`` of each term.
-        y_widths: Width of ``y`` of each term.
+        x_widths: Width of ``x`` in each term.
+        y_widths: Width of ``y`` in each term.
         hidden: Widths of the hidden layers.
 
     Example:
@@ -52,22 +59,26 @@ class JointCritic(Critic):
         self.rest = stacked_mlp([hidden[0]] * len(both), [*hidden[1:], 1])
 
     def embed(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The two halves of the first layer."""
+        """Applies the two halves of the first layer."""
         return self.left(x), self.right(y)
 
     def score(self, a: Tensor, b: Tensor) -> Tensor:
-        """The other layers on the sum of the halves."""
+        """Applies the remaining layers to the sum of the halves."""
         return self.rest((a + b).relu()).squeeze(-1)
+
+    def cross(self, a: Tensor, b: Tensor) -> Tensor:
+        """Scores all pairs."""
+        return cross_by_broadcasting(self, a, b)
 
 
 class SeparableCritic(Critic):
-    r"""The product of two embeddings, $f(x, y) = g(x) \cdot h(y)$: all pairs of a batch cost one matrix product.
+    r"""The inner product of two embeddings, $f(x, y) = g(x) \cdot h(y)$; all pairs cost one matrix product.
 
     Args:
-        x_widths: Width of ``x`` of each term.
-        y_widths: Width of ``y`` of each term.
-        hidden: Widths of the hidden layers of both.
-        features: Width of the embeddings.
+        x_widths: Width of ``x`` in each term.
+        y_widths: Width of ``y`` in each term.
+        hidden: Widths of the hidden layers of both embeddings.
+        embedding_width: Width of the embeddings.
 
     Example:
         >>> critic = SeparableCritic([3], [2], hidden=(16,))
@@ -76,33 +87,33 @@ class SeparableCritic(Critic):
     """
 
     def __init__(
-        self, x_widths: Sequence[int], y_widths: Sequence[int], hidden: Sequence[int], features: int = 32
+        self, x_widths: Sequence[int], y_widths: Sequence[int], hidden: Sequence[int], embedding_width: int = 32
     ) -> None:
         super().__init__()
-        self.g = stacked_mlp(x_widths, [*hidden, features])
-        self.h = stacked_mlp(y_widths, [*hidden, features])
+        self.g = stacked_mlp(x_widths, [*hidden, embedding_width])
+        self.h = stacked_mlp(y_widths, [*hidden, embedding_width])
 
     def embed(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The two embeddings."""
+        """Applies the two embeddings."""
         return self.g(x), self.h(y)
 
     def score(self, a: Tensor, b: Tensor) -> Tensor:
-        """Their products, row by row."""
+        """Inner product of each pair."""
         return (a * b).sum(-1)
 
     def cross(self, a: Tensor, b: Tensor) -> Tensor:
-        """Their products, all with all."""
+        """Inner products of all pairs."""
         return a @ b.mT
 
 
 class CosineCritic(Critic):
-    r"""The cosine of the two rows over a temperature, as contrastive learning has it; nothing in it is learnt.
+    r"""The cosine similarity of the two rows divided by a temperature, as in contrastive learning; nothing is learnt.
 
     Args:
-        x_widths: Width of ``x`` of each term.
-        y_widths: Width of ``y`` of each term: the same.
-        hidden: Not used; critics are made alike.
-        temperature: What the cosine is divided by.
+        x_widths: Width of ``x`` in each term.
+        y_widths: Width of ``y`` in each term: the same.
+        hidden: Ignored; accepted so that all critics are made alike.
+        temperature: Divides the cosine; lower values punish near misses more.
 
     Example:
         >>> critic = CosineCritic([2], [2])
@@ -115,17 +126,17 @@ class CosineCritic(Critic):
     ) -> None:
         super().__init__()
         if list(x_widths) != list(y_widths):
-            raise ValueError(f"x and y must be of the same width for a cosine; got {[*x_widths]} and {[*y_widths]}")
+            raise ValueError(f"x and y must have the same width for a cosine; got {[*x_widths]} and {[*y_widths]}")
         self.temperature = temperature
 
     def embed(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The rows at length 1."""
+        """Scales rows to length 1."""
         return normalize(x, dim=-1), normalize(y, dim=-1)
 
     def score(self, a: Tensor, b: Tensor) -> Tensor:
-        """Cosines over the temperature, row by row."""
+        """Cosine of each pair over the temperature."""
         return (a * b).sum(-1) / self.temperature
 
     def cross(self, a: Tensor, b: Tensor) -> Tensor:
-        """Cosines over the temperature, all with all."""
+        """Cosines of all pairs over the temperature."""
         return torch.matmul(a, b.mT) / self.temperature

@@ -1,7 +1,7 @@
-"""How a total correlation comes apart into mutual informations.
+"""Splits a total correlation into a sum of mutual informations.
 
-For any split of the variables in two groups, $TC(X) = TC(X_A) + TC(X_B) + I(X_A; X_B)$: split on until no group has
-two variables, and a sum of mutual informations is left.
+For any split of the variables into two groups, $TC(X) = TC(X_A) + TC(X_B) + I(X_A; X_B)$. Repeating the split until
+every group is a single variable leaves a sum of mutual informations.
 
 Reference: Bai et al., Estimating Total Correlation with Mutual Information Estimators, arXiv:2011.04794, section 3.
 """
@@ -12,7 +12,7 @@ Term = tuple[range, range]
 
 
 def line(variables: int) -> list[Term]:
-    r"""Takes in one variable after another: $\sum_i I(x_1 \dots x_i; x_{i + 1})$.
+    r"""Adds one variable at a time: $\sum_i I(x_1 \dots x_i; x_{i + 1})$.
 
     Example:
         >>> line(3)
@@ -22,7 +22,7 @@ def line(variables: int) -> list[Term]:
 
 
 def tree(variables: int) -> list[Term]:
-    """Splits in halves, and each half again; of an odd number the first half is the larger.
+    """Splits into halves recursively; for an odd number the first half is the larger.
 
     Example:
         >>> tree(3)
@@ -42,14 +42,14 @@ DECOMPOSITIONS: dict[str, Callable[[int], list[Term]]] = {"line": line, "tree": 
 
 
 def terms(decomposition: str, variables: int) -> list[Term]:
-    """The two groups of variables of each mutual information in the sum.
+    """Returns the two groups of variables of each mutual information in the sum.
 
     Args:
         decomposition: "line" or "tree".
-        variables: How many, at least 2.
+        variables: Number of variables, at least 2.
     """
     if decomposition not in DECOMPOSITIONS:
-        raise ValueError(f"decomposition must be 'line' or 'tree'; got {decomposition!r}")
+        raise ValueError(f"decomposition must be one of {', '.join(map(repr, DECOMPOSITIONS))}; got {decomposition!r}")
     if variables < 2:
         raise ValueError(f"a total correlation needs at least 2 variables; got {variables}")
     return DECOMPOSITIONS[decomposition](variables)

@@ -1,4 +1,4 @@
-"""Estimators by the Donsker–Varadhan form of the divergence: MINE, and SMILE, which clips it."""
+"""Estimators in the Donsker–Varadhan form of the divergence: MINE, and SMILE, which clips the ratio."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,24 +6,23 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from offmap.dependence.critic_estimator import DerangedEstimator, pair_loss
 from offmap.dependence.critics import Critic
 from offmap.dependence.estimator import Width
-from offmap.dependence.js import classification_loss
-from offmap.dependence.ratio import DerangedEstimator
 
 
 class MINE(DerangedEstimator):
-    r"""The Donsker–Varadhan lower bound, with a running mean to unbias the gradient of its logarithm.
+    r"""The Donsker–Varadhan lower bound; a running mean removes the bias from the gradient of its logarithm.
 
     $$\mathbb E_{p(x, y)} f - \log \mathbb E_{p(x) p(y)} e^f$$
 
     Args:
-        x_width: Width of ``x``, or of each ``x`` of the stack.
-        y_width: Width of ``y``, or of each ``y`` of the stack.
+        x_width: Width of ``x``, or one width per term of a stack.
+        y_width: Width of ``y``, or one width per term of a stack.
         hidden: Widths of the critic's hidden layers.
-        critic: "joint", "separable" or "cosine", or what makes a ``Critic`` of (x widths, y widths, hidden).
-        negatives: Other rows that each row is paired with: as many, or "all".
-        memory: Share of the running mean that a batch leaves as it was; 0 trains on the bound of the batch itself.
+        critic: "joint", "separable", "cosine", or a callable that makes a ``Critic`` from (x widths, y widths, hidden).
+        n_negatives: Negatives per row: a number, or "all" for every other row of the batch.
+        decay: Share of the running mean that each batch keeps; 0 uses the bound of the batch alone.
 
     Reference: Belghazi et al., Mutual Information Neural Estimation, arXiv:1801.04062.
 
@@ -44,47 +43,47 @@ class MINE(DerangedEstimator):
         *,
         hidden: Sequence[int] = (256, 256),
         critic: str | Callable[..., Critic] = "joint",
-        negatives: int | str = 1,
-        memory: float = 0.9,
+        n_negatives: int | str = 1,
+        decay: float = 0.9,
     ) -> None:
-        super().__init__(x_width, y_width, hidden=hidden, critic=critic, negatives=negatives)
-        if not 0 <= memory < 1:
-            raise ValueError(f"memory must be between 0 and 1, 0 included; got {memory!r}")
-        self.memory = memory
+        super().__init__(x_width, y_width, hidden=hidden, critic=critic, n_negatives=n_negatives)
+        if not 0 <= decay < 1:
+            raise ValueError(f"decay must be between 0 and 1, 0 included; got {decay!r}")
+        self.decay = decay
         self.register_buffer("log_mean", torch.full((len(self.x_widths),), torch.nan))
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
         return donsker_varadhan(*self.scores(x, y))
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        true, others = self.scores(x, y)
-        present = _log_mean_exp(others)
-        # The gradient of log E e^f is that of E e^f over its mean, which one small batch tells badly.
-        running = self._remembered(present.detach())
+        true, negatives = self.scores(x, y)
+        present = _log_mean_exp(negatives)
+        # The gradient of log E e^f is that of E e^f divided by its mean, which one small batch estimates badly.
+        running = self._running_mean(present.detach())
         weighted = (present - running).exp()
         return weighted - weighted.detach() + present.detach() - true.mean(1)
 
-    def _remembered(self, present: Tensor) -> Tensor:
-        """The logarithm of the running mean, moved on by a batch of training."""
-        kept = torch.where(self.log_mean.isnan(), present, self.log_mean) + math.log(max(self.memory, 1e-30))
-        running = torch.logaddexp(kept, present + math.log1p(-self.memory))
+    def _running_mean(self, present: Tensor) -> Tensor:
+        """Logarithm of the running mean, updated in training mode."""
+        kept = torch.where(self.log_mean.isnan(), present, self.log_mean) + math.log(max(self.decay, 1e-30))
+        running = torch.logaddexp(kept, present + math.log1p(-self.decay))
         if self.training:
             self.log_mean.copy_(running)
         return running
 
 
 class SMILE(DerangedEstimator):
-    r"""A critic trained to tell pairs, read by a Donsker–Varadhan form with its ratio clipped for less variance.
+    r"""Trains a critic like ``JS`` and reads it in the Donsker–Varadhan form with a clipped ratio, for less variance.
 
     $$\mathbb E_{p(x, y)} f - \log \mathbb E_{p(x) p(y)} \mathrm{clip}(e^f, e^{-\tau}, e^{\tau})$$
 
     Args:
-        x_width: Width of ``x``, or of each ``x`` of the stack.
-        y_width: Width of ``y``, or of each ``y`` of the stack.
+        x_width: Width of ``x``, or one width per term of a stack.
+        y_width: Width of ``y``, or one width per term of a stack.
         hidden: Widths of the critic's hidden layers.
-        critic: "joint", "separable" or "cosine", or what makes a ``Critic`` of (x widths, y widths, hidden).
-        negatives: Other rows that each row is paired with: as many, or "all".
-        clip: $\tau$.
+        critic: "joint", "separable", "cosine", or a callable that makes a ``Critic`` from (x widths, y widths, hidden).
+        n_negatives: Negatives per row: a number, or "all" for every other row of the batch.
+        clip: $\tau$; lower values lower the variance and raise the bias.
 
     Reference: Song and Ermon, Understanding the Limitations of Variational Mutual Information Estimators,
     arXiv:1910.06222.
@@ -105,29 +104,29 @@ class SMILE(DerangedEstimator):
         *,
         hidden: Sequence[int] = (256, 256),
         critic: str | Callable[..., Critic] = "joint",
-        negatives: int | str = 1,
+        n_negatives: int | str = 1,
         clip: float = 5.0,
     ) -> None:
-        super().__init__(x_width, y_width, hidden=hidden, critic=critic, negatives=negatives)
+        super().__init__(x_width, y_width, hidden=hidden, critic=critic, n_negatives=n_negatives)
         if not clip > 0:
             raise ValueError(f"clip must be above 0; got {clip!r}")
         self.clip = clip
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        true, others = self.scores(x, y)
-        return donsker_varadhan(true, others.clamp(-self.clip, self.clip))
+        true, negatives = self.scores(x, y)
+        return donsker_varadhan(true, negatives.clamp(-self.clip, self.clip))
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        return classification_loss(*self.scores(x, y))
+        return pair_loss(*self.scores(x, y))
 
 
-def donsker_varadhan(true: Tensor, others: Tensor) -> Tensor:
-    r"""What each row adds to $\mathbb E f - \log \mathbb E e^{f'}$, whose mean over the rows is the form itself.
+def donsker_varadhan(true: Tensor, negatives: Tensor) -> Tensor:
+    r"""Contribution of each row to $\mathbb E f - \log \mathbb E e^{f'}$; the mean over rows is that value.
 
-    A row counts by its own score and by its part in the logarithm, to the first order: $f_i - \log Z - e^{f'_i}/Z + 1$.
+    A row contributes its own score and, to first order, its part in the logarithm: $f_i - \log Z - e^{f'_i}/Z + 1$.
     """
-    log_mean = _log_mean_exp(others)[:, None]
-    share = (others - log_mean.unsqueeze(2)).exp().mean(2)
+    log_mean = _log_mean_exp(negatives)[:, None]
+    share = (negatives - log_mean.unsqueeze(2)).exp().mean(2)
     return true - log_mean - share + 1
 
 

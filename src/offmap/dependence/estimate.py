@@ -1,4 +1,4 @@
-"""An estimate with its interval, and the bootstrap that makes it."""
+"""The result of an estimate, with its bootstrap interval."""
 
 import math
 from dataclasses import dataclass, replace
@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from offmap.dependence.door import FloatArray
 from offmap.dependence.estimator import Bound
+from offmap.dependence.validation import FloatArray
 
 Unit = Literal["nats", "bits"]
 RESAMPLES = 2000
@@ -15,17 +15,17 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Estimate:
-    """How much variables share, and how sure that is.
+    """An estimated mutual information or total correlation, with a 95 % bootstrap interval.
 
-    Args:
-        value: The estimate; a little below 0 is what an estimate of nothing may be.
-        interval: Within it 95 % of the estimates would lie that other rows like these give, to the same estimator: it
-            tells the noise of the sample, not the bias of the estimator.
-        estimator: Which one it was.
-        bound: "lower" or "upper" if the estimator tends to that side of the truth; None if to neither.
+    Attributes:
+        value: The estimate. Where nothing is shared it may be slightly negative.
+        interval: 95 % interval of the value under resampling of the rows. It covers sampling noise, not the bias of
+            the estimator.
+        estimator: Name of the estimator.
+        bound: "lower" or "upper" if the estimator is biased to that side of the truth, or None.
         unit: "nats" or "bits".
-        rows: How many rows the value is the mean over.
-        reason: Why this estimator was picked, if it was picked.
+        rows: Number of rows that the value is averaged over.
+        reason: Why "auto" chose this estimator; empty if it was named by the caller.
 
     Example:
         >>> estimate = Estimate(0.5, (0.4, 0.6), "ksg", None, "nats", 1000, "")
@@ -51,8 +51,8 @@ class Estimate:
         low, high = self.interval
         return f"{self.value:.3f} {self.unit} ({low:.3f} to {high:.3f}) by {self.estimator}{side}{why}"
 
-    def within(self, unit: Unit) -> "Estimate":
-        """The same in another unit."""
+    def to_unit(self, unit: Unit) -> "Estimate":
+        """Converts the value and the interval to "nats" or "bits"."""
         if unit not in ("nats", "bits"):
             raise ValueError(f"unit must be 'nats' or 'bits'; got {unit!r}")
         if unit == self.unit:
@@ -63,7 +63,7 @@ class Estimate:
 
 
 def bootstrap_interval(pointwise: FloatArray, rng: np.random.Generator) -> tuple[float, float]:
-    """Between these two lie 95 % of the means of as many rows drawn from ``pointwise`` with replacement.
+    """Returns the central 95 % of the means of rows resampled with replacement.
 
     Example:
         >>> low, high = bootstrap_interval(np.random.default_rng(0).normal(size=1000), np.random.default_rng(0))
@@ -74,12 +74,12 @@ def bootstrap_interval(pointwise: FloatArray, rng: np.random.Generator) -> tuple
     means = np.concatenate(
         [
             pointwise[rng.integers(rows, size=(count, rows))].mean(1)
-            for count in _portions(RESAMPLES, max(1, 2_000_000 // rows))
+            for count in _chunk_sizes(RESAMPLES, max(1, 2_000_000 // rows))
         ]
     )
     low, high = np.quantile(means, (0.025, 0.975))
     return float(low), float(high)
 
 
-def _portions(whole: int, largest: int) -> list[int]:
+def _chunk_sizes(whole: int, largest: int) -> list[int]:
     return [min(largest, whole - start) for start in range(0, whole, largest)]

@@ -1,4 +1,4 @@
-"""What every estimator of mutual information that is a network obeys."""
+"""The interface of the estimators of mutual information that are torch modules."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -11,22 +11,24 @@ Width = int | Sequence[int]
 
 
 class Estimator(nn.Module, ABC):
-    r"""An estimate of $I(x; y)$ in nats that is learnt from pairs and may be learnt through.
+    r"""Estimates $I(x; y)$ in nats from a batch of pairs, as a differentiable torch module.
 
-    ``loss`` is what to minimise for the estimator's own sake; ``value`` is the estimate. Both are differentiable in
-    ``x`` and ``y``. Given a width, ``x`` is ``(n, width)`` and the value a number. Given a sequence of widths, the
-    estimator is a stack of as many, which learn side by side: ``x`` is ``(terms, n, widest)``, narrow rows padded with
-    zeros, and the value has one number a term.
+    Minimise ``loss`` to fit the estimator; read the estimate from ``value``. Both are differentiable in ``x`` and
+    ``y``, so the estimate can itself be a loss for an encoder.
 
-    Subclasses write ``_pointwise`` and ``_loss``, and say what their value is to the truth:
+    With integer widths, ``x`` is ``(n, width)`` and the value is a scalar. With a sequence of widths the module is a
+    *stack*: one estimator per term, trained side by side in one computation. Then ``x`` is ``(terms, n, widest)``,
+    narrow rows are padded with zeros, and the value has one entry per term.
 
-    - ``bound``: "lower" or "upper", in expectation and for any parameters ("upper" once fitted); None if neither.
-    - ``sound_to_maximise``: raising the value by moving ``x`` and ``y`` raises a lower bound of what they share.
-    - ``sound_to_minimise``: lowering it lowers an upper bound.
+    Subclasses write ``_pointwise`` and ``_loss`` and state how the value relates to the truth:
+
+    - ``bound``: "lower" or "upper" if the expected value is a bound for any parameters ("upper": once fitted), or None.
+    - ``sound_to_maximise``: whether raising the value through ``x`` and ``y`` raises a lower bound of the information.
+    - ``sound_to_minimise``: whether lowering it lowers an upper bound.
 
     Args:
-        x_width: Width of ``x``, or of each ``x`` of the stack.
-        y_width: Width of ``y``, or of each ``y`` of the stack.
+        x_width: Width of ``x``, or one width per term of a stack.
+        y_width: Width of ``y``, or one width per term of a stack.
     """
 
     bound: Bound | None
@@ -36,46 +38,55 @@ class Estimator(nn.Module, ABC):
     def __init__(self, x_width: Width, y_width: Width) -> None:
         super().__init__()
         self.stacked = not isinstance(x_width, int)
-        self.x_widths, self.y_widths = _widths(x_width), _widths(y_width)
+        self.x_widths, self.y_widths = _widths("x_width", x_width), _widths("y_width", y_width)
         if len(self.x_widths) != len(self.y_widths):
-            raise ValueError(f"y_width must be as many as x_width, {len(self.x_widths)}; got {len(self.y_widths)}")
+            raise ValueError(
+                f"y_width must have one width per term, like x_width with {len(self.x_widths)}; "
+                f"got {len(self.y_widths)}"
+            )
 
     def pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        """What each row adds to the value, which is the mean: ``(n,)``, or ``(terms, n)`` of a stack."""
-        found = self._pointwise(*self._entered(x, y))
+        """Returns the contribution of each row; the value is its mean. ``(n,)``, or ``(terms, n)`` for a stack."""
+        found = self._pointwise(*self._checked(x, y))
         return found if self.stacked else found.squeeze(0)
 
     def value(self, x: Tensor, y: Tensor) -> Tensor:
-        """The estimate in nats: a number, or one a term of a stack."""
+        """Estimates the mutual information in nats: a scalar, or one entry per term of a stack."""
         return self.pointwise(x, y).mean(-1)
 
     def loss(self, x: Tensor, y: Tensor) -> Tensor:
-        """The number to minimise over the estimator's parameters; of a stack, the sum over its terms."""
-        return self._loss(*self._entered(x, y)).sum()
+        """Returns the scalar to minimise over the estimator's parameters; for a stack, the sum over its terms."""
+        return self.losses(x, y).sum()
+
+    def losses(self, x: Tensor, y: Tensor) -> Tensor:
+        """Returns the loss of each term, ``(terms,)``."""
+        return self._loss(*self._checked(x, y))
 
     @abstractmethod
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        """What each row adds to the value, ``(terms, n)``."""
+        """Contribution of each row, ``(terms, n)``."""
 
     @abstractmethod
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        """The loss of each term, ``(terms,)``."""
+        """Loss of each term, ``(terms,)``."""
 
-    def _entered(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def _checked(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         pairs = []
         for name, rows, widths in (("x", x, self.x_widths), ("y", y, self.y_widths)):
             rows = rows if self.stacked else rows.unsqueeze(0)
             if rows.ndim != 3 or rows.shape[0] != len(widths) or rows.shape[2] != max(widths):
                 wanted = f"({len(widths)}, n, {max(widths)})" if self.stacked else f"(n, {widths[0]})"
-                raise ValueError(f"{name} must be of shape {wanted}; got {tuple(rows.shape[not self.stacked :])}")
+                raise ValueError(f"{name} must have shape {wanted}; got {tuple(rows.shape[not self.stacked :])}")
             pairs.append(rows)
         if x.shape[-2] != y.shape[-2] or x.shape[-2] < 2:
-            raise ValueError(f"x and y must have as many rows, at least 2; got {x.shape[-2]} and {y.shape[-2]}")
+            raise ValueError(
+                f"x and y must have the same number of rows, at least 2; got {x.shape[-2]} and {y.shape[-2]}"
+            )
         return pairs[0], pairs[1]
 
 
-def _widths(width: Width) -> tuple[int, ...]:
+def _widths(name: str, width: Width) -> tuple[int, ...]:
     widths = (width,) if isinstance(width, int) else tuple(width)
     if not widths or min(widths) < 1:
-        raise ValueError(f"a width must be at least 1, and there must be one; got {width!r}")
+        raise ValueError(f"{name} must be at least 1, or a sequence of such widths; got {width!r}")
     return widths

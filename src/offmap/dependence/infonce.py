@@ -1,30 +1,30 @@
-"""InfoNCE: which of the batch is the partner?"""
+"""InfoNCE: which row of the batch is the partner?"""
 
 import math
 import warnings
 
 from torch import Tensor
 
-from offmap.dependence.ratio import RatioEstimator
+from offmap.dependence.critic_estimator import CriticEstimator
 
-# The share of the ceiling above which the ceiling shows in the value.
-NEAR = 0.8
+# Share of the ceiling above which the estimate is likely to be cut off by it.
+NEAR_CEILING = 0.8
 
 
 class SaturationWarning(UserWarning):
-    """An estimate so near to the largest value its estimator can give that the truth may lie far above."""
+    """The estimate is close to the largest value that the estimator can return; the truth may be far higher."""
 
 
-class InfoNCE(RatioEstimator):
-    r"""A lower bound of low variance that cannot exceed the logarithm of the batch, and warns when it is near it.
+class InfoNCE(CriticEstimator):
+    r"""A lower bound with low variance that cannot exceed the logarithm of the batch size; warns when it comes close.
 
     $$\frac1n \sum_i \log \frac{e^{f(x_i, y_i)}}{\frac1n \sum_j e^{f(x_i, y_j)}} \le \log n$$
 
     Args:
-        x_width: Width of ``x``, or of each ``x`` of the stack.
-        y_width: Width of ``y``, or of each ``y`` of the stack.
+        x_width: Width of ``x``, or one width per term of a stack.
+        y_width: Width of ``y``, or one width per term of a stack.
         hidden: Widths of the critic's hidden layers.
-        critic: "joint", "separable" or "cosine", or what makes a ``Critic`` of (x widths, y widths, hidden).
+        critic: "joint", "separable", "cosine", or a callable that makes a ``Critic`` from (x widths, y widths, hidden).
 
     Reference: van den Oord, Li and Vinyals, Representation Learning with Contrastive Predictive Coding,
     arXiv:1807.03748.
@@ -40,23 +40,25 @@ class InfoNCE(RatioEstimator):
     sound_to_maximise = True
     sound_to_minimise = False
 
-    def pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        """What each row adds to the value; warns where that is near the logarithm of the batch."""
-        found = super().pointwise(x, y)
-        ceiling = math.log(x.shape[-2])
-        largest = float(found.detach().mean(-1).max())
-        if largest > NEAR * ceiling:
-            warnings.warn(
-                f"InfoNCE is at {largest:.2f} nats and cannot exceed log({x.shape[-2]}) = {ceiling:.2f}: the truth may "
-                f"lie far above; take larger batches or another estimator",
-                SaturationWarning,
-                stacklevel=2,
-            )
+    def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
+        found = self._log_ratios(x, y)
+        _warn_near_ceiling(float(found.detach().mean(-1).max()), x.shape[-2])
         return found
 
-    def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
+    def _loss(self, x: Tensor, y: Tensor) -> Tensor:
+        return -self._log_ratios(x, y).mean(1)
+
+    def _log_ratios(self, x: Tensor, y: Tensor) -> Tensor:
         scores = self.critic.cross(*self.critic.embed(x, y))
         return scores.diagonal(dim1=1, dim2=2) - scores.logsumexp(2) + math.log(scores.shape[2])
 
-    def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        return -self._pointwise(x, y).mean(1)
+
+def _warn_near_ceiling(largest: float, rows: int) -> None:
+    ceiling = math.log(rows)
+    if largest > NEAR_CEILING * ceiling:
+        warnings.warn(
+            f"InfoNCE is at {largest:.2f} nats and cannot exceed log({rows}) = {ceiling:.2f}; the truth may be far "
+            f"higher. Use larger batches or another estimator",
+            SaturationWarning,
+            stacklevel=4,
+        )

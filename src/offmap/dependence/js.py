@@ -1,24 +1,23 @@
-"""A classifier of pairs, whose logit is the logarithm of the density ratio."""
+"""The Jensen–Shannon estimator: a classifier of pairs whose logit is the log density ratio."""
 
 from torch import Tensor
-from torch.nn.functional import softplus
 
-from offmap.dependence.ratio import DerangedEstimator
+from offmap.dependence.critic_estimator import DerangedEstimator, pair_loss
 
 
 class JS(DerangedEstimator):
-    r"""A critic trained to tell true pairs from others, read as the log ratio of densities that it then is.
+    r"""Trains a critic to tell true pairs from negatives and reads its logit as the log density ratio.
 
-    It minimises $\mathbb E_{p(x, y)} \log(1 + e^{-f}) + \mathbb E_{p(x) p(y)} \log(1 + e^f)$, whose minimum is at
-    $f = \log \frac{p(x, y)}{p(x) p(y)}$ (the Jensen–Shannon divergence, as in a GAN), and estimates the mutual
-    information by $\mathbb E_{p(x, y)} f$: near the truth where the bounds are far below it, but itself no bound.
+    The critic minimises $\mathbb E_{p(x, y)} \log(1 + e^{-f}) + \mathbb E_{p(x) p(y)} \log(1 + e^f)$, whose minimum is
+    at $f = \log \frac{p(x, y)}{p(x) p(y)}$ (the Jensen–Shannon divergence, as in a GAN). The mutual information is
+    estimated by $\mathbb E_{p(x, y)} f$: close to the truth where lower bounds are far below it, but not a bound.
 
     Args:
-        x_width: Width of ``x``, or of each ``x`` of the stack.
-        y_width: Width of ``y``, or of each ``y`` of the stack.
+        x_width: Width of ``x``, or one width per term of a stack.
+        y_width: Width of ``y``, or one width per term of a stack.
         hidden: Widths of the critic's hidden layers.
-        critic: "joint", "separable" or "cosine", or what makes a ``Critic`` of (x widths, y widths, hidden).
-        negatives: Other rows that each row is paired with: as many, or "all".
+        critic: "joint", "separable", "cosine", or a callable that makes a ``Critic`` from (x widths, y widths, hidden).
+        n_negatives: Negatives per row: a number, or "all" for every other row of the batch.
 
     Reference: Letizia, Novello and Tonello, Mutual Information Estimation via f-Divergence and Data Derangements,
     arXiv:2305.20025.
@@ -37,9 +36,4 @@ class JS(DerangedEstimator):
         return self.critic.score(*self.critic.embed(x, y))
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        return classification_loss(*self.scores(x, y))
-
-
-def classification_loss(true: Tensor, others: Tensor) -> Tensor:
-    """The logistic loss ``(terms,)`` of telling true pairs ``(terms, n)`` from others ``(terms, n, negatives)``."""
-    return softplus(-true).mean(1) + softplus(others).mean((1, 2))
+        return pair_loss(*self.scores(x, y))

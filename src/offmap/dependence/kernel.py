@@ -1,4 +1,4 @@
-"""The estimator by kernel densities."""
+"""Kernel density estimator of mutual information."""
 
 import math
 from collections.abc import Sequence
@@ -7,22 +7,22 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
-from offmap.dependence.door import FloatArray, check_variables
+from offmap.dependence.validation import FloatArray, check_variables
 
-# Distances that are held at a time.
-HELD = 1_000_000
+# Distances that are held in memory at a time.
+CHUNK_DISTANCES = 1_000_000
 
 
 def kde(x: ArrayLike, y: ArrayLike) -> float:
-    r"""The mutual information in nats by kernel densities, each row left out of its own.
+    r"""Estimates the mutual information in nats with leave-one-out kernel densities.
 
     $$\frac1n \sum_i \log \frac{\hat p(x_i, y_i)}{\hat p(x_i)\, \hat p(y_i)}$$
 
-    with Gaussian kernels along each column, as wide as Scott's rule has it, $\sigma n^{-1 / (d + 4)}$.
+    Kernels are Gaussian with Scott's bandwidth per column, $\sigma n^{-1 / (d + 4)}$.
 
     Args:
-        x: ``(n,)`` or ``(n, d)``.
-        y: As many rows.
+        x: Array of shape ``(n,)`` or ``(n, d)``.
+        y: Array with the same number of rows.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -34,18 +34,18 @@ def kde(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def kde_pointwise(variables: Sequence[FloatArray]) -> FloatArray:
-    """The log ratio at each row, of two variables or more."""
+    """Returns the log ratio of kernel densities at each row, for two or more variables."""
     return log_density(np.hstack(variables)) - sum(log_density(variable) for variable in variables)
 
 
 def log_density(rows: FloatArray) -> FloatArray:
-    """The logarithm of the kernel density at each row, made of the other rows."""
+    """Returns the log kernel density at each row, estimated from the other rows."""
     count, width = rows.shape
     bandwidth = rows.std(0, ddof=1) * count ** (-1 / (width + 4))
     scaled = torch.from_numpy(rows / bandwidth)
     summed = []
-    for start in range(0, count, max(1, HELD // count)):
-        chunk = scaled[start : start + max(1, HELD // count)]
+    for start in range(0, count, max(1, CHUNK_DISTANCES // count)):
+        chunk = scaled[start : start + max(1, CHUNK_DISTANCES // count)]
         exponents = -0.5 * torch.cdist(chunk, scaled, compute_mode="donot_use_mm_for_euclid_dist").square()
         exponents.diagonal(start).fill_(-math.inf)
         summed.append(exponents.logsumexp(1))

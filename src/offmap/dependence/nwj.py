@@ -1,21 +1,21 @@
-"""NWJ: a lower bound without a logarithm of a mean."""
+"""The NWJ lower bound."""
 
 from torch import Tensor
 
-from offmap.dependence.ratio import DerangedEstimator
+from offmap.dependence.critic_estimator import DerangedEstimator
 
 
 class NWJ(DerangedEstimator):
-    r"""The lower bound of Nguyen, Wainwright and Jordan, unbiased but of large variance where much is shared.
+    r"""The lower bound of Nguyen, Wainwright and Jordan: unbiased, with high variance when the information is large.
 
     $$\mathbb E_{p(x, y)} f - \mathbb E_{p(x) p(y)} e^{f - 1}$$
 
     Args:
-        x_width: Width of ``x``, or of each ``x`` of the stack.
-        y_width: Width of ``y``, or of each ``y`` of the stack.
+        x_width: Width of ``x``, or one width per term of a stack.
+        y_width: Width of ``y``, or one width per term of a stack.
         hidden: Widths of the critic's hidden layers.
-        critic: "joint", "separable" or "cosine", or what makes a ``Critic`` of (x widths, y widths, hidden).
-        negatives: Other rows that each row is paired with: as many, or "all".
+        critic: "joint", "separable", "cosine", or a callable that makes a ``Critic`` from (x widths, y widths, hidden).
+        n_negatives: Negatives per row: a number, or "all" for every other row of the batch.
 
     Reference: Nguyen, Wainwright and Jordan, Estimating Divergence Functionals and the Likelihood Ratio by Convex Risk
     Minimization, arXiv:0809.0853.
@@ -31,8 +31,8 @@ class NWJ(DerangedEstimator):
     sound_to_minimise = False
 
     def _pointwise(self, x: Tensor, y: Tensor) -> Tensor:
-        true, others = self.scores(x, y)
-        return true - (others - 1).exp().mean(2)
+        true, negatives = self.scores(x, y)
+        return true - (negatives - 1).exp().mean(2)
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         return -self._pointwise(x, y).mean(1)

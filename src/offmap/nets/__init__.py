@@ -1,10 +1,9 @@
-"""Networks, one idea a file."""
+"""Networks, one idea per file."""
 
 from offmap.nets.conv import ConvDecoder, ConvEncoder
 from offmap.nets.dcgan import DCGANDecoder, DCGANEncoder
-from offmap.nets.deepfm import DeepFM
 from offmap.nets.freezing import frozen
 from offmap.nets.perceptron import mlp
 from offmap.nets.standardise import Standardise
 
-__all__ = ["ConvDecoder", "ConvEncoder", "DCGANDecoder", "DCGANEncoder", "DeepFM", "Standardise", "frozen", "mlp"]
+__all__ = ["ConvDecoder", "ConvEncoder", "DCGANDecoder", "DCGANEncoder", "Standardise", "frozen", "mlp"]

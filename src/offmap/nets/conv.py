@@ -1,4 +1,4 @@
-"""The convolutional encoder for 28×28 images that the papers use, and its mirror; both take any size.
+"""The convolutional encoder that the papers use for 28×28 images, and its mirror; both work for any size.
 
 Reference: Rosca, Lakshminarayanan and Mohamed, Distribution Matching in Variational Inference, arXiv:1802.06847,
 appendix K, table 4.
@@ -26,12 +26,12 @@ class ConvEncoder(nn.Module):
     Args:
         shape: Channels, height and width of an image.
         outputs: Width of the result.
-        capacity: Multiplies the channels of every layer.
+        conv_factor: Multiplies the channels of every layer.
     """
 
-    def __init__(self, shape: tuple[int, int, int], outputs: int, capacity: int = 1) -> None:
+    def __init__(self, shape: tuple[int, int, int], outputs: int, conv_factor: int = 1) -> None:
         super().__init__()
-        channels = [shape[0], *(capacity * width for width, _ in _LAYERS)]
+        channels = [shape[0], *(conv_factor * width for width, _ in _LAYERS)]
         layers: list[nn.Module] = []
         for (before, after), (_, stride) in zip(pairwise(channels), _LAYERS, strict=True):
             layers += [nn.Conv2d(before, after, 5, stride=stride, padding=2), nn.ReLU()]
@@ -39,7 +39,7 @@ class ConvEncoder(nn.Module):
         self.layers = nn.Sequential(*layers, nn.Flatten(), nn.Linear(flat, outputs))
 
     def forward(self, images: Tensor) -> Tensor:
-        """One vector an image."""
+        """One vector per image."""
         return self.layers(images)
 
 
@@ -49,12 +49,12 @@ class ConvDecoder(nn.Module):
     Args:
         inputs: Width of a latent vector.
         shape: Channels, height and width of the result.
-        capacity: Multiplies the channels of every layer but the last.
+        conv_factor: Multiplies the channels of every layer but the last.
     """
 
-    def __init__(self, inputs: int, shape: tuple[int, int, int], capacity: int = 1) -> None:
+    def __init__(self, inputs: int, shape: tuple[int, int, int], conv_factor: int = 1) -> None:
         super().__init__()
-        channels = [shape[0], *(capacity * width for width, _ in _LAYERS)]
+        channels = [shape[0], *(conv_factor * width for width, _ in _LAYERS)]
         heights, widths = _sides(shape[1]), _sides(shape[2])
         start = (channels[-1], heights[-1], widths[-1])
         layers: list[nn.Module] = [nn.Linear(inputs, start[0] * start[1] * start[2]), nn.Unflatten(1, start)]
@@ -66,7 +66,7 @@ class ConvDecoder(nn.Module):
         self.layers = nn.Sequential(*layers)
 
     def forward(self, latents: Tensor) -> Tensor:
-        """One image a latent vector."""
+        """One image per latent vector."""
         return self.layers(latents)
 
 

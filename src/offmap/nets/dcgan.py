@@ -1,4 +1,4 @@
-"""The convolutional networks for colour images that the papers use: DCGAN's, with kernels of 4×4; they take any size.
+"""The DCGAN encoder and decoder that the papers use for colour images; they work for images of any size.
 
 Reference: Radford, Metz and Chintala, Unsupervised Representation Learning with Deep Convolutional Generative
 Adversarial Networks, arXiv:1511.06434.
@@ -7,7 +7,7 @@ Adversarial Networks, arXiv:1511.06434.
 from itertools import pairwise
 
 from torch import Tensor, nn
-from torch.nn.utils.parametrizations import spectral_norm
+from torch.nn.utils import parametrizations
 
 _ENCODER = (32, 64, 128)
 _DECODER = (128, 128, 64)
@@ -21,24 +21,26 @@ class DCGANEncoder(nn.Module):
     Args:
         shape: Channels, height and width of an image.
         outputs: Width of the result.
-        capacity: Multiplies the channels of every layer.
-        spectral: Holds the spectral norm of every convolution at 1 in place of normalising batches, as for
-            adversarial training.
+        conv_factor: Multiplies the channels of every layer.
+        spectral_norm: Normalises the spectral norm of each convolution instead of batches, as in adversarial
+            training.
     """
 
-    def __init__(self, shape: tuple[int, int, int], outputs: int, capacity: int = 1, *, spectral: bool = False) -> None:
+    def __init__(
+        self, shape: tuple[int, int, int], outputs: int, conv_factor: int = 1, *, spectral_norm: bool = False
+    ) -> None:
         super().__init__()
-        channels = [shape[0], *(capacity * width for width in _ENCODER)]
+        channels = [shape[0], *(conv_factor * width for width in _ENCODER)]
         layers: list[nn.Module] = []
         for before, after in pairwise(channels):
             layer = nn.Conv2d(before, after, 4, stride=2, padding=1)
-            layers += [spectral_norm(layer)] if spectral else [layer, nn.BatchNorm2d(after)]
+            layers += [parametrizations.spectral_norm(layer)] if spectral_norm else [layer, nn.BatchNorm2d(after)]
             layers += [nn.ReLU()]
         flat = channels[-1] * _sides(shape[1])[-1] * _sides(shape[2])[-1]
         self.layers = nn.Sequential(*layers, nn.Flatten(), nn.Linear(flat, outputs))
 
     def forward(self, images: Tensor) -> Tensor:
-        """One vector an image."""
+        """One vector per image."""
         return self.layers(images)
 
 
@@ -48,12 +50,12 @@ class DCGANDecoder(nn.Module):
     Args:
         inputs: Width of a latent vector.
         shape: Channels, height and width of the result.
-        capacity: Multiplies the channels of every layer but the last.
+        conv_factor: Multiplies the channels of every layer but the last.
     """
 
-    def __init__(self, inputs: int, shape: tuple[int, int, int], capacity: int = 1) -> None:
+    def __init__(self, inputs: int, shape: tuple[int, int, int], conv_factor: int = 1) -> None:
         super().__init__()
-        channels = [*(capacity * width for width in _DECODER), shape[0]]
+        channels = [*(conv_factor * width for width in _DECODER), shape[0]]
         heights, widths = _sides(shape[1]), _sides(shape[2])
         start = (channels[0], heights[-1], widths[-1])
         layers: list[nn.Module] = [nn.Linear(inputs, start[0] * start[1] * start[2]), nn.Unflatten(1, start)]
@@ -66,7 +68,7 @@ class DCGANDecoder(nn.Module):
         self.layers = nn.Sequential(*layers)
 
     def forward(self, latents: Tensor) -> Tensor:
-        """One image a latent vector."""
+        """One image per latent vector."""
         return self.layers(latents)
 
 

@@ -1,4 +1,4 @@
-"""Linear layers and perceptrons, one for each term of a sum, all of them in one batched product."""
+"""Stacks of linear layers and perceptrons: many small networks of the same depth in one batched product."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -8,15 +8,17 @@ from torch import Tensor, nn
 
 
 class StackedLinear(nn.Module):
-    r"""Maps rows $x_t$ of term $t$ to $x_t W_t + b_t$, terms of unequal width padded with zeros to the widest.
+    r"""Applies one linear layer per network of a stack, $x_t W_t + b_t$, in one batched product.
 
-    What multiplies the padding gets no gradient, so that each term is the layer it would be alone.
+    Inputs of unequal width are padded with zeros to the widest. The weights that multiply the padding get no gradient,
+    so each layer learns what it would learn alone.
 
     Args:
-        inputs: Width of a row of each term.
-        outputs: Width of the result, the same for all.
-        fan_in: Inputs that the first weights are scaled for; those of the layer unless it is a part of a wider one.
-        bias: Adds $b_t$.
+        inputs: Input width of each layer.
+        outputs: Output width, the same for all layers.
+        fan_in: Fan-in that scales the initial weights; by default ``inputs``. Give it when the layer is a part of a
+            wider one.
+        bias: Whether $b_t$ is added.
 
     Example:
         >>> StackedLinear([3, 5], 2)(torch.zeros(2, 7, 5)).shape
@@ -32,14 +34,16 @@ class StackedLinear(nn.Module):
         self.bias = nn.Parameter(limit * torch.empty(len(inputs), 1, outputs).uniform_(-1, 1)) if bias else None
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Rows ``(terms, …, width)``, each term by its own layer."""
+        """Maps rows ``(stack, …, width)``, each slice by its own layer."""
         flat = rows.reshape(len(rows), -1, rows.shape[-1])
         mapped = flat @ self.weight if self.bias is None else torch.baddbmm(self.bias, flat, self.weight)
         return mapped.reshape(*rows.shape[:-1], -1)
 
 
-def stacked_mlp(inputs: Sequence[int], widths: Sequence[int]) -> nn.Sequential:
-    """A perceptron a term: layers of the given ``widths`` after the inputs, with a ReLU between them.
+def stacked_mlp(inputs: Sequence[int], widths: Sequence[int], dropout: float = 0.0) -> nn.Sequential:
+    """Stacks one perceptron per entry of ``inputs``: layers of the given ``widths`` with a ReLU between them.
+
+    A share ``dropout`` of each hidden layer is dropped while training.
 
     Example:
         >>> stacked_mlp([3, 5], [8, 1])(torch.zeros(2, 7, 5)).shape
@@ -47,5 +51,5 @@ def stacked_mlp(inputs: Sequence[int], widths: Sequence[int]) -> nn.Sequential:
     """
     layers: list[nn.Module] = [StackedLinear(inputs, widths[0])]
     for before, after in pairwise(widths):
-        layers += [nn.ReLU(), StackedLinear([before] * len(inputs), after)]
+        layers += [nn.ReLU(), *([nn.Dropout(dropout)] if dropout else []), StackedLinear([before] * len(inputs), after)]
     return nn.Sequential(*layers)

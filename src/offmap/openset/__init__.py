@@ -1,4 +1,4 @@
-"""Which known class is it, or none? Classifiers that reject what they were never taught."""
+"""Open-set classifiers: they name the known class of a row, or reject the row as unknown."""
 
 from offmap.openset.adb import ADBClassifier
 from offmap.openset.ans import ANSClassifier

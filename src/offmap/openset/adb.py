@@ -1,7 +1,7 @@
 """Adaptive decision boundary."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, final
 
 import numpy as np
 import torch
@@ -10,57 +10,62 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 from torch.optim import Adam
 
-from offmap.base import Classification
-from offmap.calibration import FloatArray
-from offmap.openset.closed import ClosedSetClassifier
-from offmap.openset.negatives import class_means
+from offmap.calibration.contract import Classification
+from offmap.openset.class_statistics import class_means
+from offmap.openset.closed_set import ClosedSetClassifier
 from offmap.parameters import Fraction, NonNegative, Positive
 from offmap.train import Batch, Batches, descend, train
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class ADBClassifier(ClosedSetClassifier):
-    r"""Puts a ball around the features of each class and rejects rows outside the ball of the nearest centre.
+    r"""Rejects a row when its features lie outside the ball around the nearest class centroid.
 
-    With $d$ the distance of a row's features to the mean of the class, the radius $\Delta = \log(1 + e^\theta)$ of
-    each class comes down
+    With $d$ the distance of a row's features to the mean of its class, the radius $\Delta = \log(1 + e^\theta)$ of
+    each class minimises
 
     $$L = \frac1n \sum_i \begin{cases} d_i - \Delta & d_i > \Delta \\ \Delta - d_i & \text{else.} \end{cases}$$
 
-    That is $|d - \Delta|$ in the mean, and least at the *median* distance: of rows that look like those the radius was
-    learned from, half would be rejected. The paper's radius is larger since dropout stays on while it is learned,
-    which moves features away from their centre, and off when rows are judged; so it is here. Without dropout, set
-    ``quantile``. The novelty is $d - \Delta$ at the nearest centre; its own rule rejects from 0 on. The probabilities
-    of the known classes are the softmax of $-d$.
+    That is the mean of $|d - \Delta|$, which is least at the *median* distance: with the own rule, half of all rows
+    like those that the radius was learned from would be rejected. The paper's radii are larger because dropout, which
+    moves features away from their centroid, is on while radii are learned and off when rows are scored. It is the
+    same here; without dropout, set ``quantile``. The novelty is $d - \Delta$ at the nearest centroid. The paper's own
+    rule (``rule="own"``) rejects from 0 on. The probabilities of the known classes are the softmax of $-d$.
 
     Args:
-        quantile: Share of the training rows of a class that its radius is to hold, measured without dropout (the
-            radius of a class of one row is 0 then, and it is never answered); by default radii are learned.
-        radius_lr: Step size of Adam for $\theta$.
-        negatives: Weight of adaptive negatives, without the ascent, as one more class of the classifier; 0 for none.
+        quantile: Share of the training rows of a class that lie within its radius, measured without dropout; by
+            default radii are learned. A class of one row then has radius 0, and the own rule never predicts it.
+        radius_lr: Learning rate of Adam for $\theta$.
+        negative_weight: Weight of synthetic negatives, which train one more class of the classifier; 0 for none.
+            Raise it if rows far from all training data are accepted.
+
+    Attributes:
+        network_: The trained classifier.
+        centroids_: Mean features of each class, in the order of ``classes_``.
+        radii_: Radius of each class.
 
     Reference: Zhang, Xu and Lin, Deep Open Intent Classification with Adaptive Decision Boundary, arXiv:2012.10209.
 
     Example:
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
-        >>> classifier = ADBClassifier(random_state=0).fit(X[y < 2], y[y < 2])
+        >>> classifier = ADBClassifier(calibration=0.3, random_state=0).fit(X[y < 2], y[y < 2])
         >>> classifier.predict([[5.0, 3.4, 1.5, 0.2], [5.9, 2.8, 4.3, 1.3], [7.7, 2.8, 6.7, 2.0]])
         array([ 0,  1, -1])
     """
 
     own_threshold: ClassVar[float | None] = 0.0
 
-    rule: Literal["calibrated", "own"] = "own"
     quantile: Fraction | None = None
     radius_lr: Positive = 0.05
-    negatives: NonNegative = 0.0
+    negative_weight: NonNegative = 0.0
 
-    def _extra_classes(self) -> int:
-        return int(self.negatives > 0)
+    def _build(self) -> None:
+        self.network_ = self._new_network(extra_classes=int(self.negative_weight > 0))
 
     def _fit(self, X: Tensor, y: Tensor) -> None:
-        self._fit_closed(X, y, negatives=self.negatives)
+        self._fit_closed(X, y, negative_weight=self.negative_weight)
         with torch.no_grad():
             features = self.network_.features(X)
         centroids = class_means(features, y, len(self.classes_))
@@ -71,7 +76,7 @@ class ADBClassifier(ClosedSetClassifier):
             radii = class_quantiles(distance.cpu().numpy(), y.cpu().numpy(), self.quantile)
         self.centroids_, self.radii_ = centroids.cpu().numpy(), radii
 
-    def _learned_radii(self, features: Tensor, y: Tensor, centroids: Tensor) -> FloatArray:
+    def _learned_radii(self, features: Tensor, y: Tensor, centroids: Tensor) -> NDArray[np.float64]:
         def distance(rows: Tensor, codes: Tensor) -> Tensor:
             return (self.network_.dropout(rows) - centroids[codes]).norm(dim=1)
 
@@ -80,7 +85,7 @@ class ADBClassifier(ClosedSetClassifier):
             return {"boundary": boundary_loss(distance(rows, codes), softplus(theta)[codes])}
 
         self.network_.train()
-        # From the mean distance on there is little way left, whatever the scale of the features.
+        # Starting at the mean distance leaves little to learn, whatever the scale of the features.
         start = class_means(distance(features, y)[:, None], y, len(centroids)).squeeze(1)
         theta = nn.Parameter(inverse_softplus(start))
         optimizer = Adam([theta], lr=self.radius_lr)
@@ -96,34 +101,34 @@ class ADBClassifier(ClosedSetClassifier):
     def _classify(self, X: Tensor) -> Classification:
         centroids, radii = (torch.from_numpy(a).to(self.device) for a in (self.centroids_, self.radii_))
         features = self.network_.features(X)
-        # Products of matrices would lose the small distances to rounding.
+        # A matrix product would lose small distances to rounding.
         distance = torch.cdist(features, centroids, compute_mode="donot_use_mm_for_euclid_dist").double()
         nearest, at = distance.min(dim=1)
-        # A row on the sphere is outside: just when its distance is above the number before the radius.
+        # A row exactly on the boundary is outside: compare with the next number below the radius.
         inside = radii.nextafter(torch.full_like(radii, -torch.inf))
         return Classification((-distance).softmax(dim=1), nearest - inside[at])
 
 
 def boundary_loss(distance: Tensor, radius: Tensor) -> Tensor:
-    """How far, in the mean, rows lie from the sphere of their class, inside or outside."""
+    """Returns the mean distance of rows from the boundary of their class, inside or outside."""
     return (distance - radius).abs().mean()
 
 
 def inverse_softplus(value: Tensor) -> Tensor:
-    """What softplus maps to ``value``, which counts as 1e-6 if it is less."""
+    """Returns the number that softplus maps to ``value``, which is at least 1e-6."""
     value = value.clamp(min=1e-6)
     return value + torch.log(-torch.expm1(-value))
 
 
-def class_quantiles(values: NDArray[np.float32], codes: NDArray[np.int64], quantile: float) -> FloatArray:
-    """The smallest value of each class that at least a share ``quantile`` of the class does not exceed.
+def class_quantiles(values: NDArray[np.float32], codes: NDArray[np.int64], quantile: float) -> NDArray[np.float64]:
+    """Returns the smallest value of each class that at least a share ``quantile`` of the class does not exceed.
 
     Example:
         >>> class_quantiles(np.array([3.0, 1.0, 2.0, 7.0]), np.array([0, 0, 0, 1]), 0.5)
         array([2., 7.])
     """
     counts = np.bincount(codes)
-    # The small term undoes the rounding of products such as 10 * 0.7, which must count as 7.
+    # The small term undoes rounding: 10 * 0.7 must count as 7.
     rank = np.ceil(counts * quantile - 1e-9).astype(np.int64)
     ordered = values[np.lexsort((values, codes))]
     return ordered[np.cumsum(counts) - counts + rank - 1].astype(np.float64)

@@ -1,24 +1,30 @@
 """Maximum softmax probability."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, final
 
 from torch import Tensor
 
-from offmap.base import Classification
-from offmap.openset.closed import ClosedSetClassifier
+from offmap.calibration.contract import Classification
+from offmap.openset.closed_set import ClosedSetClassifier
 from offmap.parameters import NonNegative
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class MSPClassifier(ClosedSetClassifier):
-    r"""Rejects rows whose likeliest class is not likely enough.
+    r"""Rejects a row when the softmax probability of its likeliest class is low.
 
-    The novelty is $1 - \max_k p(k \mid x)$ of a softmax classifier; its own rule rejects above 0.5. With ``negatives``
-    the classifier has one more class, of points made up just outside the known ones, which no row is answered with.
+    The novelty is $1 - \max_k p(k \mid x)$. The paper's own rule (``rule="own"``) rejects above 0.5. With
+    ``negative_weight`` above 0 the softmax has one more class, of synthetic negatives placed just outside the known
+    classes; it is never predicted.
 
     Args:
-        negatives: Weight of adaptive negatives, without the ascent, as one more class; 0 for none.
+        negative_weight: Weight of the synthetic negatives in training; 0 for none. Raise it if rows far from all
+            training data are accepted.
+
+    Attributes:
+        network_: The trained classifier.
 
     Reference: Hendrycks and Gimpel, A Baseline for Detecting Misclassified and Out-of-Distribution Examples,
     arXiv:1610.02136.
@@ -33,13 +39,13 @@ class MSPClassifier(ClosedSetClassifier):
 
     own_threshold: ClassVar[float | None] = 0.5
 
-    negatives: NonNegative = 0.0
+    negative_weight: NonNegative = 0.0
 
-    def _extra_classes(self) -> int:
-        return int(self.negatives > 0)
+    def _build(self) -> None:
+        self.network_ = self._new_network(extra_classes=int(self.negative_weight > 0))
 
     def _fit(self, X: Tensor, y: Tensor) -> None:
-        self._fit_closed(X, y, negatives=self.negatives)
+        self._fit_closed(X, y, negative_weight=self.negative_weight)
 
     def _classify(self, X: Tensor) -> Classification:
         proba = self.network_(X).softmax(dim=1)[:, : len(self.classes_)]

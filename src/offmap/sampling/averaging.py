@@ -1,36 +1,38 @@
-"""A copy of a network whose weights are the running mean of the weights it passes through in training."""
+"""Averages of a network's weights over training."""
 
-import copy
-from typing import Generic, TypeVar
+from collections.abc import Sequence
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
 
-Network = TypeVar("Network", bound=nn.Module)
 
+def weight_average(network: nn.Module, decay: float) -> AveragedModel:
+    r"""Makes an exponential moving average of the weights of a network.
 
-class Average(Generic[Network]):
-    """Follows a network that is being trained; adversarial training circles its goal, and the mean lies nearer to it.
+    Adversarial training circles its optimum; the averaged weights lie closer to it. Call ``update_parameters`` after
+    each training step; ``module`` is the averaged network. Step $k$ keeps the share $\min(\text{decay}, k / (k + 9))$
+    of the average, so that the untrained weights of the first steps are forgotten quickly.
 
     Args:
-        network: What is trained.
-        decay: Share of the past in the mean; less in the first steps, whose weights are soon of no worth.
+        network: The network that is trained.
+        decay: Largest share of the average that a step keeps.
 
     Example:
-        >>> average = Average(nn.Linear(1, 1, bias=False), decay=0.5)
-        >>> average.update()
+        >>> network = nn.Linear(1, 1, bias=False)
+        >>> average = weight_average(network, decay=0.5)
+        >>> average.update_parameters(network)
+        >>> torch.equal(average.module.weight, network.weight)
+        True
     """
 
-    def __init__(self, network: Network, decay: float) -> None:
-        self.network = network
-        self.mean: Network = copy.deepcopy(network)
-        self.mean.requires_grad_(False)
-        self.decay = decay
-        self.seen = 0
+    @torch.no_grad()
+    def update(averages: Sequence[Tensor], weights: Sequence[Tensor], count: Tensor | int) -> None:
+        steps = int(count)
+        for average, weight in zip(averages, weights, strict=True):
+            average.lerp_(weight, 1 - min(decay, steps / (steps + 9)))
 
-    def update(self) -> None:
-        """Takes the present weights into the mean."""
-        self.seen += 1
-        weight = 1 - min(self.decay, self.seen / (self.seen + 9))
-        with torch.no_grad():
-            torch._foreach_lerp_([*self.mean.parameters()], [*self.network.parameters()], weight)
+    averaged = AveragedModel(network, multi_avg_fn=update)
+    # The first call only copies the weights: afterwards its counter is the number of the training step.
+    averaged.update_parameters(network)
+    return averaged.requires_grad_(False)

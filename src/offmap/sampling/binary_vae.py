@@ -1,7 +1,9 @@
-"""A variational autoencoder of binary rows whose posterior may be of any shape."""
+"""A variational autoencoder of binary rows with a free-form posterior."""
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -10,34 +12,42 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from offmap import parameters
+from offmap import parameters, persist
 from offmap.parameters import Count, Positive
 from offmap.random_state import draw_seed, local_seed
+from offmap.sampling.draws import require_count
+from offmap.sampling.latent_model import LatentModel
 from offmap.sampling.networks import smooth_mlp
-from offmap.sampling.posterior import GaussianPosterior, LatentModel, Posterior, RASPosterior
+from offmap.sampling.posterior import GaussianPosterior, Posterior, RASPosterior
 from offmap.train import Batches, History, train
 
 FloatArray = NDArray[np.float64]
-# Rows at a time: with many draws a row, more would not fit in memory.
+# Rows per batch when scoring: many latent vectors per row must fit in memory.
 _CHUNK = 32
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BinaryVAE(BaseEstimator):
-    r"""Learns a latent-variable model of binary rows together with its posterior.
+    r"""Fits a variational autoencoder to binary rows, with a posterior of any shape.
 
     Args:
-        posterior: "ras" draws from a posterior of any shape; "gaussian" is the usual one with a diagonal covariance.
+        posterior: "ras" draws latent vectors with a generator, so that the posterior can have any shape; "gaussian" is
+            the usual Gaussian with a diagonal covariance.
         latent: Latent dimensions.
         hidden: Widths of the hidden layers of every network.
-        particles: Latent vectors drawn of each row at each step.
-        noise: Width of the noise of the "ras" posterior.
+        particles: Latent vectors per row and step.
+        noise_dim: Dimensions of the input noise of the "ras" posterior.
         epochs: Passes over the training rows.
-        batch_size: Rows a step.
-        lr: Step size of decoder and posterior.
-        critic_lr: Step size of the critic.
-        critic_steps: Steps of the critic before each of the others.
-        random_state: Seed; with one, the same rows give the same model.
+        batch_size: Rows per step.
+        lr: Learning rate of decoder and posterior.
+        critic_lr: Learning rate of the critic of the "ras" posterior.
+        critic_steps: Critic steps per step of decoder and posterior.
+        random_state: Seed of the fit; the same seed and rows give the same model.
+
+    Attributes:
+        model_: The decoder and the posterior.
+        n_features_in_: Features of a row.
+        history_: Mean of each loss per epoch, by name.
 
     Reference: Open-World Learning (thesis), section 5.5; Mescheder, Nowozin and Geiger, Adversarial Variational Bayes,
     arXiv:1701.04722.
@@ -49,11 +59,14 @@ class BinaryVAE(BaseEstimator):
         True
     """
 
+    # A model file that lacks one of these is refused.
+    always_fitted: ClassVar[frozenset[str]] = frozenset({"history_", "n_features_in_"})
+
     posterior: Literal["ras", "gaussian"] = "ras"
     latent: Count = 2
     hidden: tuple[Count, ...] = (128, 128)
     particles: Count = 16
-    noise: Count = 8
+    noise_dim: Count = 8
     epochs: Count = 300
     batch_size: Count = 64
     lr: Positive = 1e-3
@@ -62,13 +75,13 @@ class BinaryVAE(BaseEstimator):
     random_state: int | None = None
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Learns from rows of zeros and ones; ``y`` is ignored."""
+        """Fits the model to rows of zeros and ones; ``y`` is ignored."""
         parameters.check(self)
-        rows = self._rows(X, reset=True)
+        rows = self._checked_rows(X, reset=True)
         with local_seed(draw_seed(self.random_state)):
             self._build()
             self.history_: History = train(
-                self.model_.posterior.learning(self.model_, self.lr),
+                self.model_.training_step(self.lr),
                 Batches((rows,), self.batch_size),
                 epochs=self.epochs,
                 state={"model": self.model_},
@@ -77,45 +90,54 @@ class BinaryVAE(BaseEstimator):
         return self
 
     def elbo(self, X: ArrayLike, rounds: int = 8, seed: int = 0) -> FloatArray:
-        """The evidence lower bound of each row in nats; approximate for "ras", whose density a critic estimates.
+        """Estimates the evidence lower bound of each row, in nats; with "ras" the estimate relies on the critic.
 
         Args:
             X: Rows of zeros and ones.
-            rounds: How often ``particles`` latent vectors are drawn of each row.
+            rounds: How many times ``particles`` latent vectors are drawn per row; more gives a smoother estimate.
             seed: Seed of the draws.
         """
+        require_count("rounds", rounds)
 
-        def bound(rows: Tensor) -> Tensor:
-            return torch.stack([self.model_.bound(rows).mean(1) for _ in range(rounds)]).mean(0)
+        def mean_elbo(rows: Tensor, rng: torch.Generator) -> Tensor:
+            return torch.stack([self.model_.elbo(rows, rng).mean(1) for _ in range(rounds)]).mean(0)
 
-        return self._each(X, bound, seed)
+        return self._in_chunks(X, mean_elbo, seed)
 
     def log_likelihood(self, X: ArrayLike, draws: int = 1000, seed: int = 0) -> FloatArray:
-        r"""$\log p(x)$ of each row in nats, by importance sampling; from below, and closer with more ``draws``."""
-        return self._each(X, lambda rows: self.model_.log_evidence(rows, draws), seed)
+        r"""Estimates $\log p(x)$ of each row in nats, from below, by importance sampling with ``draws`` per row."""
+        require_count("draws", draws)
+        return self._in_chunks(X, lambda rows, rng: self.model_.log_evidence(rows, draws, rng=rng), seed)
 
     def sample_posterior(self, X: ArrayLike, count: int = 1, seed: int = 0) -> FloatArray:
-        """So many latent vectors of each row, ``(n, count, latent)``."""
-        return self._each(X, lambda rows: self.model_.posterior.draw(rows, count), seed)
+        """Draws ``count`` latent vectors per row, ``(n, count, latent)``."""
+        require_count("count", count)
+        return self._in_chunks(X, lambda rows, rng: self.model_.posterior.draw(rows, count, rng), seed)
 
-    def _each(self, X: ArrayLike, of: Any, seed: int) -> FloatArray:
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the fitted model to one safetensors file, which ``offmap.load`` reads."""
         check_is_fitted(self, "model_")
-        with torch.no_grad(), local_seed(seed):
-            parts = [of(rows) for rows in self._rows(X).split(_CHUNK)]
+        persist.save(self, path)
+
+    def _in_chunks(self, X: ArrayLike, score: Callable[[Tensor, torch.Generator], Tensor], seed: int) -> FloatArray:
+        check_is_fitted(self, "model_")
+        rng = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            parts = [score(rows, rng) for rows in self._checked_rows(X).split(_CHUNK)]
         return torch.cat(parts).double().numpy()
 
-    def _rows(self, X: ArrayLike, reset: bool = False) -> Tensor:
+    def _checked_rows(self, X: ArrayLike, reset: bool = False) -> Tensor:
         values = validate_data(self, X, reset=reset, dtype=np.float32)
         if not np.isin(values, (0, 1)).all():
-            raise ValueError("X must hold zeros and ones only; threshold it before")
+            raise ValueError("X must hold only zeros and ones; binarise it first")
         return torch.from_numpy(values)
 
     def _build(self) -> None:
         hidden = tuple(self.hidden)
         decoder = smooth_mlp([self.latent, *reversed(hidden), self.n_features_in_])
-        self.model_ = LatentModel(decoder, self._posterior(hidden), self.latent, self.particles)
+        self.model_ = LatentModel(decoder, self._new_posterior(hidden), self.latent, self.particles)
 
-    def _posterior(self, hidden: tuple[int, ...]) -> Posterior:
+    def _new_posterior(self, hidden: tuple[int, ...]) -> Posterior:
         if self.posterior == "gaussian":
             return GaussianPosterior(self.n_features_in_, self.latent, hidden)
         return RASPosterior(
@@ -123,7 +145,7 @@ class BinaryVAE(BaseEstimator):
             self.latent,
             hidden,
             particles=self.particles,
-            noise=self.noise,
+            noise_dim=self.noise_dim,
             critic_lr=self.critic_lr,
             critic_steps=self.critic_steps,
         )

@@ -1,4 +1,4 @@
-"""Learning to draw from samples: the f-GAN family, with the entropy term that keeps it from collapsing."""
+"""f-GANs: generators that learn from samples, with an entropy term against mode collapse."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,29 +13,39 @@ from torch.nn.utils.parametrizations import spectral_norm
 
 from offmap.parameters import Count, NonNegative, Positive
 from offmap.random_state import local_seed
-from offmap.sampling.links import LINKS, Link
+from offmap.ratio import ratio_loss
+from offmap.sampling.divergences import OBJECTIVES, Divergence
+from offmap.sampling.generator_sampler import GeneratorSampler
 from offmap.sampling.networks import Critic, smooth_mlp
-from offmap.sampling.objectives import critic_loss, cycle_error
-from offmap.sampling.onepass import OnePassSampler, Terms
+from offmap.sampling.objectives import cycle_error
+from offmap.sampling.training import AdversarialPair, Losses, adam
 from offmap.train import Batch, descend
+
+# Decay of the moving average of the generator's weights.
+_AVERAGING_DECAY = 0.999
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FGAN(OnePassSampler):
-    r"""Draws more samples like those it was given, by one of the f-divergences.
+class FGAN(GeneratorSampler):
+    r"""Learns from samples and draws more like them, by minimising an f-divergence.
 
-    The critic tells given samples from generated ones by logistic regression, $w \to \log p / q$, and the generator
-    climbs $\mathbb{E}\, g(w(x)) - \lambda\, \mathbb{E} \|\varepsilon - \mu_\psi(x)\|^2$. The second term bounds the
-    entropy of the samples from below: a generator that has collapsed onto a few points cannot have its noise read off.
+    A critic is trained by logistic regression to tell given samples from generated ones, $w \to \log p / q$, and the
+    generator maximises $\mathbb{E}\, g(w(x)) - \lambda\, \mathbb{E} \|\varepsilon - \mu_\psi(x)\|^2$. The second term
+    bounds the entropy of the samples from below: the noise cannot be recovered from samples that have collapsed onto
+    a few points.
 
     Args:
-        divergence: "gan" climbs $\log(1 + e^w)$ as its minimax game has it, "non-saturating" $\log \sigma(w)$ as GANs
-            are trained in practice; "reverse-kl", "kl", "hellinger" and "pearson" as in table 5.2.1.
-        entropy: Weight λ of the entropy term, 0 for none.
-        spectral: Whether the critic's layers are held to a spectral norm of 1.
-        detail: How much finer than ``scale`` the critic looks.
-        critic_steps: Steps of the critic for each of the generator's.
-        critic_lr: Step size of the critic at the start.
+        divergence: The divergence that the generator minimises: "gan" maximises $\log(1 + e^w)$ as in the minimax
+            objective, "non_saturating" maximises $\log \sigma(w)$ as GANs are trained in practice; "reverse_kl",
+            "kl", "hellinger" and "pearson" are those of table 5.2.1.
+        cycle_weight: Weight λ of the entropy term. Raise it from 0 if modes are missing or the samples too narrow.
+        spectral: Normalises the critic's layers to a spectral norm of 1.
+        critic_resolution: ``scale`` divided by the size of the smallest structure the critic should see.
+        critic_steps: Critic steps per generator step.
+        critic_lr: Initial learning rate of the critic.
+
+    Attributes:
+        critic_: The trained critic network.
 
     Reference: Open-World Learning (thesis), sections 5.2 and 5.4; Nowozin et al., f-GAN, arXiv:1606.00709.
 
@@ -46,67 +56,67 @@ class FGAN(OnePassSampler):
         3
     """
 
-    divergence: Link = "non-saturating"
-    entropy: NonNegative = 0.0
+    divergence: Divergence = "non_saturating"
+    cycle_weight: NonNegative = 0.0
     spectral: bool = False
-    detail: Positive = 1.0
+    critic_resolution: Positive = 1.0
     critic_steps: Count = 1
     critic_lr: Positive = 1e-3
 
     def fit(self, X: ArrayLike) -> Self:
         """Learns from samples ``(n, d)``."""
-        seed = self._start()
+        seed = self._begin_fit()
         rows = check_array(X, dtype=np.float32, ensure_min_samples=2, input_name="X", estimator=self)
         if rows.shape[1] != self.dim:
             raise ValueError(f"X must be (n, {self.dim}), as dim says; got shape {rows.shape}")
         with local_seed(seed):
             self._build()
-            self._learn(torch.as_tensor(rows, device=self.device))
+            self._train_generator(torch.as_tensor(rows, device=self.device))
         return self
 
     def _build(self) -> None:
         self.generator_ = self._new_generator()
-        self.critic_ = Critic(self.dim, self.hidden, scale=self.scale / self.detail).to(self.device)
+        self.critic_ = Critic(self.dim, self.hidden, scale=self.scale / self.critic_resolution).to(self.device)
         if self.spectral:
             for layer in self.critic_.layers:
                 if isinstance(layer, nn.Linear):
                     spectral_norm(layer)
 
-    def _learn(self, X: Tensor) -> None:
-        inverse = smooth_mlp([self.dim, *self.hidden, self.generator_.noise]).to(self.device)
-        mover = self._adam([self.generator_, inverse], self.lr)
-        judge = self._adam([self.critic_], self.critic_lr)
-        judging, moving = descend(judge, self._classify), descend(mover, self._objective(inverse))
+    def _train_generator(self, X: Tensor) -> None:
+        inverse = smooth_mlp([self.dim, *self.hidden, self.generator_.noise_dim]).to(self.device)
+        generator_optimizer = adam([self.generator_, inverse], self.lr)
+        critic_optimizer = adam([self.critic_], self.critic_lr)
+        critic_step = descend(critic_optimizer, self._critic_loss)
+        generator_step = descend(generator_optimizer, self._generator_loss(inverse))
 
-        def judged(_: float) -> Terms:
+        def update_critic(_: float) -> Losses:
             for _turn in range(self.critic_steps):
                 with torch.no_grad():
                     generated = self.generator_.draw(self.batch_size)
-                terms = judging((X[torch.randint(len(X), (self.batch_size,))], generated))
+                terms = critic_step((X[torch.randint(len(X), (self.batch_size,))], generated))
             return terms
 
-        def moved() -> Terms:
-            return moving((torch.randn(self.batch_size, self.generator_.noise, device=self.device),))
+        def update_generator() -> Losses:
+            return generator_step((torch.randn(self.batch_size, self.generator_.noise_dim, device=self.device),))
 
-        self._duel(self.critic_, judge, mover, (judged, moved), _DECAY)
+        pair = AdversarialPair(
+            self.generator_, self.critic_, generator_optimizer, critic_optimizer, update_critic, update_generator
+        )
+        self.generator_, self.history_ = pair.train(self.steps, _AVERAGING_DECAY, "FGAN")
 
-    def _classify(self, batch: Batch) -> Terms:
+    def _critic_loss(self, batch: Batch) -> Losses:
         w = self.critic_(torch.cat(batch))
-        return {"critic": critic_loss(*w.tensor_split(2))}
+        return {"critic": ratio_loss(*w.tensor_split(2))}
 
-    def _objective(self, inverse: nn.Module) -> Callable[[Batch], Terms]:
-        link = LINKS[self.divergence]
+    def _generator_loss(self, inverse: nn.Module) -> Callable[[Batch], Losses]:
+        objective = OBJECTIVES[self.divergence]
 
-        def terms(batch: Batch) -> Terms:
+        def losses(batch: Batch) -> Losses:
             (noise,) = batch
             x = self.generator_(noise)
-            found = {"generator": -link(self.critic_(x)).mean()}
-            if self.entropy > 0:
-                found["entropy"] = self.entropy * cycle_error(noise, inverse(x / self.scale))
-            return found
+            terms = {"generator": -objective(self.critic_(x)).mean()}
+            if self.cycle_weight > 0:
+                terms["cycle"] = self.cycle_weight * cycle_error(noise, inverse(x / self.scale))
+            return terms
 
-        return terms
-
-
-# Share of the past in the running mean of the generator's weights.
-_DECAY = 0.999
+        return losses

@@ -1,6 +1,6 @@
-"""The generator, the critic and the inverse of the generator, with a context if asked.
+"""Generator and critic networks, with or without a context.
 
-The generator follows the *slope* of the critic. Rectified units have slopes that jump, so smooth ones are used there.
+The generator follows the gradient of the critic. The gradient of ReLU layers jumps, so the critic uses smooth layers.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from offmap.nets import mlp
-from offmap.sampling.references import Support, place_in_box
+from offmap.sampling.support import BoundaryTerms, Squash, Support
 
-# Multiplies the noise that a residual generator bends, so that it can bend sharply from the start.
+# Multiplies the input noise of a residual generator, so that its layers can bend sharply from the first step.
 _GAIN = 2.0
 
 
@@ -25,143 +25,99 @@ def smooth_mlp(widths: Sequence[int]) -> nn.Sequential:
 
 
 def with_context(x: Tensor, context: Tensor | None) -> Tensor:
-    """Joins the context ``(..., c)`` to each of the samples ``(..., n, d)`` drawn for it."""
+    """Appends the context ``(..., c)`` to each of the samples ``(..., n, d)`` that belong to it."""
     if context is None:
         return x
     return torch.cat([x, context.unsqueeze(-2).expand(*x.shape[:-1], context.shape[-1])], dim=-1)
 
 
-def register_box(module: nn.Module, support: Support) -> None:
-    """Gives a module the buffers ``low`` and ``width`` of a box."""
-    low, high = (torch.as_tensor(bound, dtype=torch.float32) for bound in support)
-    module.register_buffer("low", low)
-    module.register_buffer("width", high - low)
-
-
-class Box(nn.Module):
-    r"""Squashes each number into the support, $l + (h - l) (1 + \tanh z) / 2$."""
-
-    low: Tensor
-    width: Tensor
-
-    def __init__(self, support: Support) -> None:
-        super().__init__()
-        register_box(self, support)
-
-    def forward(self, z: Tensor) -> Tensor:
-        """Points of the box."""
-        return self.low + self.width * (1 + z.tanh()) / 2
-
-
 class Generator(nn.Module):
-    r"""Turns Gaussian noise into samples, $x = h_\theta(\varepsilon)$, given a context if it has one.
+    r"""Maps Gaussian noise to samples, $x = h_\theta(\varepsilon)$, optionally given a context.
 
     Args:
-        noise: Width of the noise.
-        outputs: Dimensions of a sample.
+        noise_dim: Dimensions of the input noise.
+        dim: Dimensions of a sample.
         hidden: Widths of the hidden layers.
-        context: Width of the context, 0 for none.
-        support: Lower and upper edges of the box that samples lie in.
-        scale: Multiplies the samples (before they are squashed), so that the network works with numbers near 1.
-        residual: Adds to the noise itself, with rectified units. Before training, the noise passes as it is, so that
-            every direction is open; and modes far apart need a map with sharp bends.
+        context_dim: Dimensions of the context, 0 for none.
+        support: Lower and upper bounds of the samples.
+        scale: Multiplies the samples (before they are squashed into the support), so that the layers work with
+            numbers near 1.
+        residual: Adds the output of ReLU layers to the noise itself. The untrained generator then passes the noise
+            through, which covers every direction, and ReLUs give the sharp bends that distant modes need.
 
     Example:
-        >>> generator = Generator(noise=2, outputs=3, context=4, support=(-1.0, 1.0))
+        >>> generator = Generator(noise_dim=2, dim=3, context_dim=4, support=(-1.0, 1.0))
         >>> generator.draw(5, torch.zeros(7, 4)).shape
         torch.Size([7, 5, 3])
     """
 
     def __init__(
         self,
-        noise: int,
-        outputs: int,
+        noise_dim: int,
+        dim: int,
         hidden: Sequence[int] = (128, 128),
-        context: int = 0,
+        context_dim: int = 0,
         support: Support | None = None,
         scale: float = 1.0,
         residual: bool = False,
     ) -> None:
         super().__init__()
-        self.noise = noise
+        self.noise_dim = noise_dim
         self.scale = scale
-        self.layers = (mlp if residual else smooth_mlp)([noise + context, *hidden, outputs])
-        self.skip = _passing_on(noise, outputs) if residual else None
-        self.squash = nn.Identity() if support is None else Box(support)
+        self.layers = (mlp if residual else smooth_mlp)([noise_dim + context_dim, *hidden, dim])
+        self.skip = _identity_layer(noise_dim, dim) if residual else None
+        self.squash = nn.Identity() if support is None else Squash(support)
         if residual:
             for tensor in self.layers[-1].parameters():
                 nn.init.zeros_(tensor)
 
     def forward(self, noise: Tensor, context: Tensor | None = None) -> Tensor:
-        """Samples ``(..., n, d)`` from noise ``(..., n, k)`` and contexts ``(..., c)``."""
+        """Maps noise ``(..., n, k)`` and contexts ``(..., c)`` to samples ``(..., n, d)``."""
         if self.skip is None:
             return self.squash(self.scale * self.layers(with_context(noise, context)))
-        bent = self.layers(with_context(_GAIN * noise, context))
-        return self.squash(self.scale * (self.skip(noise) + bent))
+        residual = self.layers(with_context(_GAIN * noise, context))
+        return self.squash(self.scale * (self.skip(noise) + residual))
 
-    def draw(self, n: int, context: Tensor | None = None) -> Tensor:
-        """``n`` samples, for each of the contexts if there are any."""
+    def draw(self, n: int, context: Tensor | None = None, rng: torch.Generator | None = None) -> Tensor:
+        """Draws ``n`` samples, for each context if there are any, from ``rng`` or else torch's global generator."""
         contexts = () if context is None else context.shape[:-1]
         device = next(self.parameters()).device
-        return self(torch.randn(*contexts, n, self.noise, device=device), context)
+        return self(torch.randn(*contexts, n, self.noise_dim, device=device, generator=rng), context)
 
 
-def _passing_on(noise: int, outputs: int) -> nn.Linear:
-    """A layer that passes on as much of the noise as there is room for."""
-    layer = nn.Linear(noise, outputs, bias=False)
+def _identity_layer(noise_dim: int, dim: int) -> nn.Linear:
+    """A linear layer that starts as the identity on the dimensions that noise and samples share."""
+    layer = nn.Linear(noise_dim, dim, bias=False)
     with torch.no_grad():
-        layer.weight.copy_(torch.eye(outputs, noise))
+        layer.weight.copy_(torch.eye(dim, noise_dim))
     return layer
 
 
 class Critic(nn.Module):
-    r"""Grades points, given a context if it has one; fitted, it is $w_\phi(x) = \log p_r(x) / q_\theta(x)$.
+    r"""Estimates the log ratio $w_\phi(x) = \log p_r(x) / q_\theta(x)$ at points, optionally given a context.
 
     Args:
-        inputs: Dimensions of a point.
+        dim: Dimensions of a point.
         hidden: Widths of the hidden layers.
-        context: Width of the context, 0 for none.
-        scale: Divides the points, so that what is to be told apart is of the order of 1.
-        support: Lower and upper edges of the box that the points lie in, if they do.
+        context_dim: Dimensions of the context, 0 for none.
+        scale: Divides the points, so that the structure to be resolved is of size 1.
+        support: Lower and upper bounds of the points, if they are bounded.
     """
 
     def __init__(
         self,
-        inputs: int,
+        dim: int,
         hidden: Sequence[int] = (128, 128),
-        context: int = 0,
+        context_dim: int = 0,
         scale: float = 1.0,
         support: Support | None = None,
     ) -> None:
         super().__init__()
         self.scale = scale
-        self.layers = smooth_mlp([inputs + context, *hidden, 1])
-        self.edges = None if support is None else Edges(inputs, support)
+        self.layers = smooth_mlp([dim + context_dim, *hidden, 1])
+        self.boundary = None if support is None else BoundaryTerms(dim, support)
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
-        """One number a point, ``(..., n)``."""
+        """Maps points ``(..., n, d)`` to ``(..., n)``."""
         w = self.layers(with_context(x / self.scale, context))
-        return (w if self.edges is None else w + self.edges(x)).squeeze(-1)
-
-
-class Edges(nn.Module):
-    r"""What a smooth network cannot be: steep at the edges of a box.
-
-    $$\sum_i \alpha_i \log t_i + \beta_i \log (1 - t_i)$$
-
-    This is the form of the log ratio of two Betas, with $t$ the place of a point in units of the box.
-    """
-
-    low: Tensor
-    width: Tensor
-
-    def __init__(self, inputs: int, support: Support) -> None:
-        super().__init__()
-        register_box(self, support)
-        self.slopes = nn.Linear(2 * inputs, 1, bias=False)
-        nn.init.zeros_(self.slopes.weight)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """One number a point, ``(..., n, 1)``."""
-        t = place_in_box(x, self.low, self.width)
-        return self.slopes(torch.cat([t.log(), torch.log1p(-t)], dim=-1))
+        return (w if self.boundary is None else w + self.boundary(x)).squeeze(-1)

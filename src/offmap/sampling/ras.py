@@ -1,4 +1,4 @@
-"""Reference-based adversarial sampling: a generator learns to draw from a density known up to a constant."""
+"""Reference-based adversarial sampling: trains a generator to draw from a density known up to a constant."""
 
 import math
 from dataclasses import dataclass
@@ -12,51 +12,59 @@ from torch import Tensor
 
 from offmap.parameters import Count, Fraction, NonNegative, Positive, Share
 from offmap.random_state import local_seed
-from offmap.sampling.game import Game
-from offmap.sampling.links import Link
+from offmap.sampling.annealing import annealed_power, linear_decay
+from offmap.sampling.divergences import Divergence
+from offmap.sampling.generator_sampler import GeneratorSampler
+from offmap.sampling.log_density import LogDensity, evaluate, require_log_density, require_usable
 from offmap.sampling.networks import Critic, smooth_mlp
 from offmap.sampling.objectives import log_ratio
-from offmap.sampling.onepass import OnePassSampler, Terms
-from offmap.sampling.references import BetaReference, GaussianReference, Support, reference_of
-from offmap.sampling.schedule import fading, tempering
-from offmap.sampling.targets import LogDensity, evaluate, require_usable
+from offmap.sampling.ras_losses import RASLosses
+from offmap.sampling.references import BetaReference, GaussianReference, fit_reference
+from offmap.sampling.support import Support, checked_support
+from offmap.sampling.training import AdversarialPair, Losses, adam, train_steps
 from offmap.train import descend
 
-# Samples of the generator that the moments of a reference are taken from when training is over.
-_MEASURED = 8192
+# Samples from which the moments of the final reference are computed.
+_REFERENCE_SAMPLES = 8192
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class RAS(OnePassSampler):
+class RAS(GeneratorSampler):
     r"""Draws from a density known up to a constant, $p \propto u$, in one forward pass of a generator.
 
-    A critic $w_\phi$ tells samples of the generator, $x = h_\theta(\varepsilon) \sim q_\theta$, from those of a
-    reference $p_r$ with the same moments, by logistic regression, so that $w \to \log p_r / q$. The generator climbs
+    A critic $w_\phi$ is trained by logistic regression to tell samples of the generator,
+    $x = h_\theta(\varepsilon) \sim q_\theta$, from those of a reference $p_r$ with the same moments, so that
+    $w \to \log p_r / q$. The generator maximises
 
     $$\mathbb{E}\, g_0\!\left(w(x) + \log \frac{u(x)}{p_r(x)}\right),$$
 
-    which for $g_0(w) = w$ is minus the divergence $\mathrm{KL}(q \| p)$ up to a constant. Left to itself it may settle
-    on some of the modes. Two terms keep it broad while it learns and fade out before the end: *annealing* aims at
-    $u^{1 - \beta}$ with β falling from near 1 to 0, and the *cycle* bound of the entropy,
-    $-\mathbb{E} \|\varepsilon - \mu_\psi(x)\|^2$, wants the noise to be read off the samples.
+    which for $g_0(w) = w$ is $-\mathrm{KL}(q \| p)$ up to a constant. On its own this objective may settle on some of
+    the modes. Two terms keep the samples spread out early in training and end before it does: *annealing* replaces $u$
+    by $u^{1 - \beta}$ with β falling from near 1 to 0, and the *cycle* bound on the entropy,
+    $-\mathbb{E} \|\varepsilon - \mu_\psi(x)\|^2$, rewards samples from which the noise can be recovered.
 
     Args:
-        log_density: Maps points ``(n, d)``, a torch tensor, to $\log u$, ``(n,)``; with contexts, it is called with
+        log_density: Maps points ``(n, d)``, a torch tensor, to $\log u$, ``(n,)``. With contexts it is called with
             points and contexts ``(n, c)``.
-        support: Lower and upper edge of the box outside of which the density is zero, numbers or one a dimension; the
+        support: Lower and upper bound outside of which the density is zero, each one number or one per dimension. The
             reference is then a Beta, else a Gaussian.
-        even: Share of the Beta that is spread evenly over the box. At 0, the paper's choice, samples may gather in
-            a corner where the density is as good as zero and the Beta even more so.
-        g0: What the generator climbs, by the name of its divergence. "kl" and "pearson" weigh samples by the ratio
-            itself, so that the few on which the critic is most wrong may lead; "reverse-kl" is the paper's choice.
-        entropy: "anneal", "cycle", "both", or None for neither.
-        annealing: Share of the steps after which the entropy terms are gone.
-        hottest: The first $1 - \beta$; it rises to 1 by equal factors.
-        cycle: First weight of the cycle bound.
-        detail: How much finer than the first spread of the samples the critic looks.
-        critic_steps: Steps of the critic for each of the generator's.
-        critic_lr: Step size of the critic at the start.
-        average: Share of the past in the running mean of the generator's weights, which is what samples are drawn with.
+        uniform_share: Share of the Beta reference that is uniform over the support. At 0, the paper's choice, samples
+            may pile up in a corner where the target density is almost zero and that of the Beta even smaller.
+        divergence: The divergence that the generator minimises, which sets $g_0$: "reverse_kl" (the paper's choice),
+            "kl", "hellinger", "pearson", "gan" or "non_saturating". "kl" and "pearson" weight samples by the ratio
+            itself, so errors of the critic can dominate.
+        entropy: The terms that keep the samples spread out: "anneal", "cycle", "both" or None.
+        annealing_share: Share of the steps after which these terms are zero.
+        initial_power: The first $1 - \beta$; it rises geometrically to 1.
+        cycle_weight: Initial weight of the cycle bound.
+        critic_resolution: Size of the initial samples divided by that of the smallest structure the critic should
+            see. Raise it for modes that are narrow compared with ``scale``.
+        critic_steps: Critic steps per generator step.
+        critic_lr: Initial learning rate of the critic.
+        averaging_decay: Decay of the moving average of the generator's weights, which samples are drawn with.
+
+    Attributes:
+        critic_: The trained critic network.
 
     Reference: Open-World Learning (thesis), chapter 5.
 
@@ -72,146 +80,149 @@ class RAS(OnePassSampler):
 
     log_density: LogDensity | None = None
     support: tuple[Any, ...] | None = None
-    even: Share = 0.1
-    g0: Link = "reverse-kl"
+    uniform_share: Share = 0.1
+    divergence: Divergence = "reverse_kl"
     entropy: Literal["anneal", "cycle", "both"] | None = "anneal"
-    annealing: Fraction = 0.6
-    hottest: Fraction = 0.01
-    cycle: NonNegative = 0.1
-    detail: Positive = 4.0
+    annealing_share: Fraction = 0.6
+    initial_power: Fraction = 0.01
+    cycle_weight: NonNegative = 0.1
+    critic_resolution: Positive = 4.0
     critic_steps: Count = 3
     critic_lr: Positive = 5e-3
-    average: Fraction = 0.995
+    averaging_decay: Fraction = 0.995
 
     def fit(self, context: ArrayLike | None = None) -> Self:
-        """Learns to draw from the density, for the contexts ``(m, c)`` and those between them if there are any."""
-        seed = self._start(context)
-        if self.log_density is None:
-            raise ValueError("log_density must be given before fit")
-        contexts = self._context(context)
+        """Trains the sampler; ``context`` ``(m, c)`` holds examples of the contexts that it will be given, if any."""
+        seed = self._begin_fit(context)
+        require_log_density(self.log_density)
+        contexts = self._checked_context(context)
         if contexts is not None and contexts.ndim != 2:
             raise ValueError(f"context must be (m, c) in fit; got shape {tuple(contexts.shape)}")
         with local_seed(seed):
             self._build()
-            self._require_usable(contexts)
-            self._play(contexts)
-            self._settle(contexts)
+            self._try_log_density(contexts)
+            self._train_generator(contexts)
+            self._refit_critic(contexts)
         return self
 
     def log_prob_estimate(self, X: ArrayLike, context: ArrayLike | None = None) -> NDArray[np.float64]:
-        r"""The log density of the generator at points ``(n, d)``, as the critic sees it: $\log p_r(x) - w(x)$.
+        r"""Estimates the log density of the generator at points ``(n, d)`` by the critic, $\log p_r(x) - w(x)$.
 
-        It is approximate: as good as the critic, and of no worth far from where samples fall.
+        The estimate is only as good as the critic, and meaningless far from where samples fall.
 
         Args:
             X: Points.
-            context: The one context ``(c,)`` that they belong to, if the sampler has contexts.
+            context: The context ``(c,)`` of all points, if the sampler has contexts.
         """
-        x, given = self._points(X), self._one_context(context)
+        x, one = self._checked_points(X), self._one_context(context)
         with torch.inference_mode():
-            reference = self._reference(given)
-            found = reference.log_prob(x) - self.critic_(x, given)
-        return found.double().cpu().numpy()
+            log_prob = self._reference(one).log_prob(x) - self.critic_(x, one)
+        return log_prob.double().cpu().numpy()
 
     def log_z(self, n: int = 10_000, context: ArrayLike | None = None, random_state: int | None = 0) -> float:
-        r"""The logarithm of $\int u$ by importance weights of ``n`` samples; approximate, as the weights are."""
+        r"""Estimates $\log \int u$ by importance weights of ``n`` samples; the weights rely on the critic."""
         return float(torch.logsumexp(self._log_weights(n, context, random_state), dim=0)) - math.log(n)
 
     def ess(self, n: int = 10_000, context: ArrayLike | None = None, random_state: int | None = 0) -> float:
-        """What one sample is worth beside a true one, by the spread of ``n`` weights; approximate, as these are."""
+        """Effective sample size per sample, from ``n`` importance weights; the weights rely on the critic."""
         shares = self._log_weights(n, context, random_state).softmax(0)
         return float(1 / shares.square().sum()) / n
 
     def _log_weights(self, n: int, context: ArrayLike | None, random_state: int | None) -> Tensor:
-        if self.log_density is None:
-            raise ValueError("log_density must be given, by set_params, before samples can be weighed")
-        given = self._one_context(context)
+        density, one = require_log_density(self.log_density), self._one_context(context)
         x = torch.as_tensor(self.sample(n, context, random_state), device=self.device)
         with torch.no_grad():
-            return log_ratio(self.critic_, self._reference(given), self._log_u(given), x, given).double()
+            return log_ratio(
+                self.critic_, self._reference(one), lambda points: evaluate(density, points, one), x, one
+            ).double()
 
     def _build(self) -> None:
-        self.generator_ = self._new_generator()
-        finest = self._reach() / self.detail
-        self.critic_ = Critic(self.dim, self.hidden, self.context_width_, finest, self._box()).to(self.device)
+        support = self._support()
+        self.generator_ = self._new_generator(support)
+        finest = self._initial_size() / self.critic_resolution
+        self.critic_ = Critic(self.dim, self.hidden, self.context_dim_, finest, support).to(self.device)
 
-    def _reach(self) -> float:
-        """The spread of the samples before training."""
+    def _support(self) -> Support | None:
+        return checked_support(self.support, self.dim)
+
+    def _initial_size(self) -> float:
+        """The size of the region that samples cover before training."""
         if self.support is None:
             return self.scale
         low, high = (np.asarray(bound, dtype=float) for bound in self.support)
         return float((high - low).mean()) / 4
 
-    def _box(self) -> Support | None:
-        if self.support is None:
-            return None
-        if len(self.support) != 2:
-            raise ValueError(f"support must be a lower and an upper edge; got {self.support!r}")
-        low, high = (np.asarray(bound, dtype=float) for bound in self.support)
-        if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-            raise ValueError(f"support must be finite, with each lower edge below its upper one; got {self.support!r}")
-        if any(bound.shape not in ((), (self.dim,)) for bound in (low, high)):
-            raise ValueError(f"support must hold numbers, or {self.dim} of them a side; got {self.support!r}")
-        return torch.as_tensor(low, dtype=torch.float32), torch.as_tensor(high, dtype=torch.float32)
-
-    def _require_usable(self, contexts: Tensor | None) -> None:
-        assert self.log_density is not None
+    def _try_log_density(self, contexts: Tensor | None) -> None:
         rows = None if contexts is None else contexts[:64]
         with torch.no_grad():
             x = self.generator_.draw(64) if rows is None else self.generator_.draw(1, rows).squeeze(1)
-        require_usable(self.log_density, x, rows)
+        require_usable(require_log_density(self.log_density), x, rows)
 
-    def _play(self, contexts: Tensor | None) -> None:
-        """Trains generator and critic against each other."""
-        game = self._game(contexts)
-        mover = self._adam([self.generator_, game.inverse], self.lr)
-        judge = self._adam([self.critic_], self.critic_lr)
-        judging, moving = descend(judge, game.judge), descend(mover, game.move)
+    def _train_generator(self, contexts: Tensor | None) -> None:
+        losses = self._losses(contexts)
+        generator_optimizer = adam([self.generator_, losses.inverse], self.lr)
+        critic_optimizer = adam([self.critic_], self.critic_lr)
+        critic_step = descend(critic_optimizer, losses.critic_loss)
+        generator_step = descend(generator_optimizer, losses.generator_loss)
 
-        def judged(share: float) -> Terms:
-            game.begin(*self._strengths(share))
+        def update_critic(progress: float) -> Losses:
+            losses.begin_step(*self._entropy_strengths(progress))
             for turn in range(self.critic_steps):
-                terms = judging(game.compared(fresh=turn > 0))
+                terms = critic_step(losses.critic_batch(fresh=turn > 0))
             return terms
 
-        self._duel(self.critic_, judge, mover, (judged, lambda: moving((game.noise, game.x))), self.average)
+        pair = AdversarialPair(
+            self.generator_,
+            self.critic_,
+            generator_optimizer,
+            critic_optimizer,
+            update_critic,
+            lambda: generator_step((losses.noise, losses.x)),
+        )
+        self.generator_, self.history_ = pair.train(self.steps, self.averaging_decay, "RAS")
 
-    def _settle(self, contexts: Tensor | None) -> None:
-        """Fits the critic to the averaged generator, whose samples it is asked about from now on."""
-        game = self._game(contexts, None if contexts is not None else self._reference(None))
-        judge = self._adam([self.critic_], self.critic_lr / 5)
-        judging = descend(judge, game.judge)
+    def _refit_critic(self, contexts: Tensor | None) -> None:
+        """Fits the critic to the generator with averaged weights, for the estimates made after training."""
+        losses = self._losses(contexts, None if contexts is not None else self._reference(None))
+        optimizer = adam([self.critic_], self.critic_lr / 5)
+        critic_step = descend(optimizer, losses.critic_loss)
 
-        def play(share: float) -> Terms:
+        def step(progress: float) -> Losses:
             with torch.no_grad():
-                game.begin(power=1.0, cycle=0.0)
-            return judging(game.compared())
+                losses.begin_step()
+            return critic_step(losses.critic_batch())
 
-        settled = self._run(play, max(self.steps // 5, 1), {"critic": self.critic_, "judge": judge})
-        self.history_["settled critic"] = settled["critic"]
+        state = {"critic": self.critic_, "optimizer": optimizer}
+        self.history_["final critic"] = train_steps(step, max(self.steps // 5, 1), state, "RAS")["critic"]
 
-    def _strengths(self, share: float) -> tuple[float, float]:
-        """The power of the density, and the weight of the cycle bound."""
-        power = tempering(share, self.annealing, self.hottest) if self.entropy in ("anneal", "both") else 1.0
-        return power, self.cycle * fading(share, self.annealing) if self.entropy in ("cycle", "both") else 0.0
+    def _entropy_strengths(self, progress: float) -> tuple[float, float]:
+        """The power of the density and the weight of the cycle bound."""
+        anneal, cycle = (self.entropy in (term, "both") for term in ("anneal", "cycle"))
+        power = annealed_power(progress, self.annealing_share, self.initial_power) if anneal else 1.0
+        return power, self.cycle_weight * linear_decay(progress, self.annealing_share) if cycle else 0.0
 
-    def _game(self, contexts: Tensor | None, reference: Any = None) -> Game:
-        assert self.log_density is not None
-        inverse = smooth_mlp([self.dim, *self.hidden, self.generator_.noise]).to(self.device)
-        parts = (self.generator_, self.critic_, inverse, self.log_density, self._box(), contexts)
-        return Game(*parts, g0=self.g0, batch_size=self.batch_size, even=self.even, reference=reference)
+    def _losses(self, contexts: Tensor | None, reference: Any = None) -> RASLosses:
+        return RASLosses(
+            generator=self.generator_,
+            critic=self.critic_,
+            inverse=smooth_mlp([self.dim, *self.hidden, self.generator_.noise_dim]).to(self.device),
+            log_density=require_log_density(self.log_density),
+            support=self._support(),
+            contexts=contexts,
+            divergence=self.divergence,
+            batch_size=self.batch_size,
+            uniform_share=self.uniform_share,
+            reference=reference,
+        )
 
     def _reference(self, context: Tensor | None) -> GaussianReference | BetaReference:
-        """The reference with the generator's moments, always the same."""
-        with local_seed(0), torch.no_grad():
-            return reference_of(self.generator_.draw(_MEASURED, context), self._box(), self.even)
+        """The reference with the moments of the trained generator; the same at every call."""
+        rng = torch.Generator(self.device).manual_seed(0)
+        with torch.no_grad():
+            x = self.generator_.draw(_REFERENCE_SAMPLES, context, rng)
+            return fit_reference(x, self._support(), self.uniform_share)
 
-    def _log_u(self, context: Tensor | None) -> Any:
-        density = self.log_density
-        assert density is not None
-        return lambda x: evaluate(density, x, context)
-
-    def _points(self, X: ArrayLike) -> Tensor:
+    def _checked_points(self, X: ArrayLike) -> Tensor:
         check_is_fitted(self, "generator_")
         x = torch.as_tensor(np.asarray(X, dtype=np.float32), device=self.device)
         if x.ndim != 2 or x.shape[1] != self.dim:
@@ -220,7 +231,7 @@ class RAS(OnePassSampler):
 
     def _one_context(self, context: ArrayLike | None) -> Tensor | None:
         check_is_fitted(self, "generator_")
-        given = self._context(context)
-        if given is not None and given.ndim != 1:
-            raise ValueError(f"context must be one, of shape ({self.context_width_},); got {tuple(given.shape)}")
-        return given
+        one = self._checked_context(context)
+        if one is not None and one.ndim != 1:
+            raise ValueError(f"context must be one, of shape ({self.context_dim_},); got shape {tuple(one.shape)}")
+        return one

@@ -1,7 +1,7 @@
 """Reference distributions: easy to draw from, with a known density and the moments of the generator's samples.
 
-Samples are ``(..., n, d)``: ``n`` points of ``d`` dimensions, for each of the contexts ``...`` if there are any. A
-reference has one set of moments a context.
+Samples have the shape ``(..., n, d)``: ``n`` points of ``d`` dimensions for each of the contexts ``...``, if there are
+any. A reference has one mean and one variance per context and dimension.
 """
 
 import math
@@ -12,29 +12,20 @@ import torch
 from torch import Tensor
 from torch.distributions import Beta, Normal
 
-Bound = float | tuple[float, ...] | Tensor
-Support = tuple[Bound, Bound]
-
-# Keeps the logarithms of a Beta density finite where rounding has put a point on the edge of the box.
-_EDGE = 1e-6
+from offmap.sampling.support import EDGE, Bound, Support, unit_position
 
 
 class Reference(Protocol):
-    """What the critic compares the generator with."""
+    """The distribution that the critic compares the generator's samples with."""
 
     def draw(self, n: int) -> Tensor:
-        """``n`` points a context, ``(..., n, d)``."""
+        """Draws ``n`` points per context, ``(..., n, d)``."""
 
     def log_prob(self, x: Tensor) -> Tensor:
-        """Log density of each point of ``(..., n, d)``, over all its dimensions."""
+        """Returns the joint log density of each point ``(..., n, d)``."""
 
     def toward(self, other: Self, weight: float) -> Self:
-        """The reference whose moments lie the share ``weight`` of the way to those of ``other``."""
-
-
-def place_in_box(x: Tensor, low: Tensor, width: Tensor) -> Tensor:
-    """Where points lie between the edges of a box, from 0 to 1 and never on either, so that logarithms are finite."""
-    return ((x - low) / width).clamp(_EDGE, 1 - _EDGE)
+        """Interpolates the moments: 0 gives this reference, 1 gives ``other``."""
 
 
 def moments(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -52,7 +43,7 @@ class GaussianReference:
         variance: Variances, of the same shape.
 
     Example:
-        >>> reference = GaussianReference.of(torch.tensor([[0.0], [2.0]]))
+        >>> reference = GaussianReference.fit(torch.tensor([[0.0], [2.0]]))
         >>> reference.mean, reference.variance
         (tensor([[1.]]), tensor([[1.0000]]))
     """
@@ -61,47 +52,49 @@ class GaussianReference:
     variance: Tensor
 
     @classmethod
-    def of(cls, x: Tensor, extra_variance: float = 1e-6) -> Self:
-        """The Gaussian with the moments of ``x``; ``extra_variance`` keeps it proper where all samples agree."""
+    def fit(cls, x: Tensor, extra_variance: float = 1e-6) -> Self:
+        """Fits the Gaussian to the moments of ``x``; ``extra_variance`` keeps the variance above 0."""
         mean, variance = moments(x)
         return cls(mean, variance + extra_variance)
 
     def toward(self, other: Self, weight: float) -> Self:
-        """The Gaussian whose moments lie the share ``weight`` of the way to those of ``other``."""
+        """Interpolates the moments: 0 gives this Gaussian, 1 gives ``other``."""
         return type(self)(self.mean.lerp(other.mean, weight), self.variance.lerp(other.variance, weight))
 
-    def draw(self, n: int) -> Tensor:
-        """``n`` points a context."""
+    def draw(self, n: int, rng: torch.Generator | None = None) -> Tensor:
+        """Draws ``n`` points per context, from ``rng`` or else torch's global generator."""
         *contexts, _, d = self.mean.shape
-        return self.mean + self.variance.sqrt() * torch.randn(*contexts, n, d, device=self.mean.device)
+        noise = torch.randn(*contexts, n, d, device=self.mean.device, generator=rng)
+        return self.mean + self.variance.sqrt() * noise
 
     def log_prob(self, x: Tensor) -> Tensor:
-        """Log density of each point."""
+        """Returns the log density of each point."""
         return Normal(self.mean, self.variance.sqrt(), validate_args=False).log_prob(x).sum(-1)
 
 
 @dataclass(frozen=True)
 class BetaReference:
-    r"""A generalised Beta on the box $[l, h]$, each dimension by itself, by the method of moments.
+    r"""A generalised Beta on the box $[l, h]$, with independent dimensions, fitted by the method of moments.
 
     With the mean $m$ and variance $v$ of $t = (x - l) / (h - l)$,
 
     $$a = m \left( \frac{m (1 - m)}{v} - 1 \right), \qquad b = (1 - m) \left( \frac{m (1 - m)}{v} - 1 \right).$$
 
-    A narrow Beta has next to no mass at the edges, and where it has none the critic cannot tell by how much samples
-    outnumber it: the generator could gather them there unpunished. So a share of each dimension may be spread evenly.
+    A narrow Beta has almost no mass near the boundary. There the critic sees samples but no reference points, so it
+    cannot tell how large their ratio is, and the generator may pile up samples at no cost. A share of each dimension
+    can therefore be uniform.
 
     Args:
-        mean: Means in units of the box, ``(..., 1, d)``.
-        variance: Variances likewise.
-        low: Lower edges of the box.
-        high: Upper edges.
-        even: Share that is spread evenly over the box, whatever the moments.
+        mean: Means of $t$, ``(..., 1, d)``.
+        variance: Variances of $t$, of the same shape.
+        low: Lower bounds of the box.
+        high: Upper bounds of the box.
+        uniform_share: Weight of a uniform distribution over the box that is mixed with the Beta.
 
     Reference: Open-World Learning (thesis), section 5.3.
 
     Example:
-        >>> reference = BetaReference.of(torch.tensor([[-0.5], [0.5]]), -1.0, 1.0, extra_variance=0.0)
+        >>> reference = BetaReference.fit(torch.tensor([[-0.5], [0.5]]), -1.0, 1.0, extra_variance=0.0)
         >>> reference.shapes()
         (tensor([[1.5000]]), tensor([[1.5000]]))
     """
@@ -110,22 +103,22 @@ class BetaReference:
     variance: Tensor
     low: Tensor
     high: Tensor
-    even: float = 0.0
+    uniform_share: float = 0.0
 
     @classmethod
-    def of(cls, x: Tensor, low: Bound, high: Bound, extra_variance: float = 1e-4, even: float = 0.0) -> Self:
-        """The Beta with the moments of ``x``; ``extra_variance`` keeps it broad where all samples agree."""
+    def fit(cls, x: Tensor, low: Bound, high: Bound, extra_variance: float = 1e-4, uniform_share: float = 0.0) -> Self:
+        """Fits the Beta to the moments of ``x``; ``extra_variance`` keeps it broad where all samples agree."""
         bottom, top = (torch.as_tensor(bound, dtype=x.dtype, device=x.device) for bound in (low, high))
         mean, variance = moments((x - bottom) / (top - bottom))
-        return cls(mean, variance + extra_variance, bottom, top, even)
+        return cls(mean, variance + extra_variance, bottom, top, uniform_share)
 
     def toward(self, other: Self, weight: float) -> Self:
-        """The Beta whose moments lie the share ``weight`` of the way to those of ``other``."""
+        """Interpolates the moments: 0 gives this Beta, 1 gives ``other``."""
         mean, variance = self.mean.lerp(other.mean, weight), self.variance.lerp(other.variance, weight)
-        return type(self)(mean, variance, self.low, self.high, self.even)
+        return type(self)(mean, variance, self.low, self.high, self.uniform_share)
 
     def shapes(self) -> tuple[Tensor, Tensor]:
-        """The parameters $a$ and $b$; Beta(2, 2) where no Beta has these moments."""
+        """Returns the parameters $a$ and $b$; Beta(2, 2) where no Beta has these moments."""
         spread = self.mean * (1 - self.mean)
         total = spread / self.variance - 1
         possible = total > 0
@@ -133,26 +126,26 @@ class BetaReference:
         return a, b
 
     def draw(self, n: int) -> Tensor:
-        """``n`` points a context."""
+        """Draws ``n`` points per context."""
         *contexts, _, d = self.mean.shape
         a, b = (shape.expand(*contexts, n, d) for shape in self.shapes())
         t = Beta(a, b, validate_args=False).sample()
-        if self.even:
-            t = torch.where(torch.rand_like(t) < self.even, torch.rand_like(t), t)
-        t = t.clamp(_EDGE, 1 - _EDGE)
+        if self.uniform_share:
+            t = torch.where(torch.rand_like(t) < self.uniform_share, torch.rand_like(t), t)
+        t = t.clamp(EDGE, 1 - EDGE)
         return self.low + (self.high - self.low) * t
 
     def log_prob(self, x: Tensor) -> Tensor:
-        """Log density of each point."""
+        """Returns the log density of each point."""
         width = self.high - self.low
-        t = place_in_box(x, self.low, width)
+        t = unit_position(x, self.low, width)
         log_p = Beta(*self.shapes(), validate_args=False).log_prob(t)
-        if self.even:
-            flat = torch.full_like(log_p, math.log(self.even))
-            log_p = torch.logaddexp(log_p + math.log1p(-self.even), flat)
+        if self.uniform_share:
+            uniform = torch.full_like(log_p, math.log(self.uniform_share))
+            log_p = torch.logaddexp(log_p + math.log1p(-self.uniform_share), uniform)
         return (log_p - width.log()).sum(-1)
 
 
-def reference_of(x: Tensor, support: Support | None, even: float = 0.0) -> GaussianReference | BetaReference:
-    """The reference with the moments of ``x``: a Beta on a bounded support, ``even`` in part, else a Gaussian."""
-    return GaussianReference.of(x) if support is None else BetaReference.of(x, *support, even=even)
+def fit_reference(x: Tensor, support: Support | None, uniform_share: float = 0.0) -> GaussianReference | BetaReference:
+    """Fits a reference to the moments of ``x``: a Beta on a bounded support, else a Gaussian."""
+    return GaussianReference.fit(x) if support is None else BetaReference.fit(x, *support, uniform_share=uniform_share)

@@ -1,3 +1,4 @@
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -6,25 +7,26 @@ import pytest
 import torch
 
 import offmap
-from offmap.sampling.rl import GymWorld, MultiGoalWorld, SoftQAgent, evaluate
-from offmap.sampling.rl.world import Outcome
+from offmap.sampling.rl import GymEnvironment, SoftQAgent, StepResult, evaluate
+from offmap.sampling.rl.ras_policy import RASPolicy
+from tests.sampling.rl.plane import Plane
 
 
 class TwoSided:
-    """One step: the action pays $-10 (|a| - 0.6)^2$, so that two actions are best and none is better than the other."""
+    """Episodes of one step with the reward $-10 (|a| - 0.6)^2$, so that two actions are equally good."""
 
-    state_width = action_width = 1
+    state_dim = action_dim = 1
 
-    def __init__(self, copies: int) -> None:
-        self.copies = copies
-        self.states = torch.zeros(copies, 1)
+    def __init__(self, n_envs: int) -> None:
+        self.n_envs = n_envs
+        self.states = torch.zeros(n_envs, 1)
 
     def reset(self, seed: int) -> torch.Tensor:
         return self.states
 
-    def step(self, actions: torch.Tensor) -> Outcome:
-        over = torch.ones(self.copies, dtype=torch.bool)
-        return Outcome(self.states, -10 * (actions[:, 0].abs() - 0.6).square(), over, over)
+    def step(self, actions: torch.Tensor) -> StepResult:
+        over = torch.ones(self.n_envs, dtype=torch.bool)
+        return StepResult(self.states, -10 * (actions[:, 0].abs() - 0.6).square(), over, over)
 
 
 class Counted(TwoSided):
@@ -32,18 +34,18 @@ class Counted(TwoSided):
 
     steps = 0
 
-    def step(self, actions: torch.Tensor) -> Outcome:
+    def step(self, actions: torch.Tensor) -> StepResult:
         self.steps += 1
         return super().step(actions)
 
 
 def small(**changes: Any) -> SoftQAgent:
-    few = {"steps": 500, "warmup": 300, "batch_size": 32, "policy_batch": 8, "hidden": (16,), "random_state": 0}
+    few = {"steps": 500, "warmup": 300, "batch_size": 32, "policy_batch_size": 8, "hidden": (16,), "random_state": 0}
     return SoftQAgent(**{**few, **changes})
 
 
 @pytest.mark.parametrize("policy", ["ras", "svgd"])
-def test_both_ways_stay_open(policy: str) -> None:
+def test_a_policy_keeps_both_good_actions(policy: str) -> None:
     agent = SoftQAgent.modern(
         policy=policy,
         steps=10_000,
@@ -52,11 +54,11 @@ def test_both_ways_stay_open(policy: str) -> None:
         temperature=1.5,
         lr=4e-3,
         batch_size=64,
-        policy_batch=2,
+        policy_batch_size=2,
         particles=32,
         value_particles=2,
         random_state=0,
-    ).fit(TwoSided(copies=20))
+    ).fit(TwoSided(n_envs=20))
     grid = torch.linspace(-0.9, 0.9, 19)[None, :, None]
     with torch.no_grad():
         learnt = agent.q_.first(torch.zeros(1, 1), grid)[0]
@@ -70,46 +72,50 @@ def test_both_ways_stay_open(policy: str) -> None:
 
 def test_the_same_seed_gives_the_same_agent_and_leaves_the_callers_random_state() -> None:
     before = torch.get_rng_state()
-    first, second = (small().fit(MultiGoalWorld(copies=10)) for _ in range(2))
+    first, second = (small().fit(Plane(n_envs=10)) for _ in range(2))
     states = torch.randn(5, 2, generator=torch.Generator().manual_seed(0))
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.equal(first.best(states), second.best(states))
     assert np.array_equal(first.returns_, second.returns_)
-    other = small(random_state=1).fit(MultiGoalWorld(copies=10))
+    other = small(random_state=1).fit(Plane(n_envs=10))
     assert not torch.equal(first.best(states), other.best(states))
 
 
+def seeded(agent: SoftQAgent) -> partial[torch.Tensor]:
+    return partial(agent.act, rng=torch.Generator().manual_seed(5))
+
+
 def test_evaluation_is_deterministic() -> None:
-    agent = small().fit(MultiGoalWorld(copies=10))
-    for act in (agent.act, agent.best):
-        first, second = (evaluate(act, MultiGoalWorld(copies=8), seed=5) for _ in range(2))
-        assert torch.equal(first.paths, second.paths)
-    assert not torch.equal(first.paths, evaluate(agent.best, MultiGoalWorld(copies=8), seed=6).paths)
+    agent = small().fit(Plane(n_envs=10))
+    for make in (seeded, lambda agent: agent.best):
+        first, second = (evaluate(make(agent), Plane(n_envs=8), seed=5) for _ in range(2))
+        assert torch.equal(first.trajectories, second.trajectories)
+    assert not torch.equal(first.trajectories, evaluate(agent.best, Plane(n_envs=8), seed=6).trajectories)
 
 
 @pytest.mark.parametrize(("steps", "epochs", "learnt"), [(320, 1, 2), (1350, 1, 100), (2300, 2, 200)])
 def test_every_step_is_counted(steps: int, epochs: int, learnt: int) -> None:
-    """After 300 random steps, those that are left are learnt from, ten copies at a time."""
-    world = Counted(copies=10)
-    agent = small(steps=steps, policy_batch=1).fit(world)
+    """After 300 random steps the others are trained on, ten copies at a time."""
+    environment = Counted(n_envs=10)
+    agent = small(steps=steps, policy_batch_size=1).fit(environment)
     assert len(agent.history_["q"]) == epochs
-    assert world.steps == 30 + learnt
-    assert len(agent.returns_) == 10 * world.steps
+    assert environment.steps == 30 + learnt
+    assert len(agent.returns_) == 10 * environment.steps
 
 
-def test_of_two_candidates_one_is_taken_by_its_worth(monkeypatch: pytest.MonkeyPatch) -> None:
-    agent, states = small(candidates=2).fit(TwoSided(copies=10)), torch.zeros(20_000, 1)
-    torch.manual_seed(0)
-    middle = agent.sample(states).median()
+def test_candidates_are_chosen_by_their_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, states = small(candidates=2).fit(TwoSided(n_envs=10)), torch.zeros(20_000, 1)
+    rng = torch.Generator().manual_seed(0)
+    middle = agent.sample(states, rng=rng).median()
     monkeypatch.setattr(agent.q_, "lowest", lambda states, actions: 1.5 * (actions[..., 0] > middle))
-    # Both are above the middle, or one of them is and it is taken.
+    # Both are above the median, or one of them is and it is chosen.
     expected = 1 / 4 + 1 / 2 / (1 + np.exp(-1.5))
-    assert float((agent.act(states) > middle).float().mean()) == pytest.approx(expected, abs=0.015)
+    assert float((agent.act(states, rng) > middle).float().mean()) == pytest.approx(expected, abs=0.015)
 
 
 @pytest.mark.parametrize("policy", ["ras", "svgd"])
 def test_save_and_load(tmp_path: Path, policy: str) -> None:
-    agent = small(policy=policy, twin=True).fit(MultiGoalWorld(copies=10))
+    agent = small(policy=policy, twin=True).fit(Plane(n_envs=10))
     agent.save(tmp_path / "agent.safetensors")
     restored = offmap.load(tmp_path / "agent.safetensors")
     assert type(restored) is SoftQAgent
@@ -131,12 +137,24 @@ def test_save_and_load(tmp_path: Path, policy: str) -> None:
 )
 def test_wrong_parameters(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        small(**wrong).fit(MultiGoalWorld(copies=10))
+        small(**wrong).fit(Plane(n_envs=10))
 
 
 def test_a_gymnasium_environment() -> None:
     pytest.importorskip("gymnasium")
-    agent = small().fit(GymWorld("Pendulum-v1", copies=2))
-    played = evaluate(agent.best, GymWorld("Pendulum-v1", copies=3), seed=0)
-    assert played.paths.shape == (201, 3, 3)
-    assert -2000 < played.returns.min() <= played.returns.max() < 0
+    agent = small().fit(GymEnvironment("Pendulum-v1", n_envs=2))
+    episodes = evaluate(agent.best, GymEnvironment("Pendulum-v1", n_envs=3), seed=0)
+    assert episodes.trajectories.shape == (201, 3, 3)
+    assert -2000 < episodes.returns.min() <= episodes.returns.max() < 0
+
+
+def test_the_policy_trains_on_its_own_batch_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes, original = set(), RASPolicy._generator_loss
+
+    def recorded(self: RASPolicy, states: torch.Tensor, log_density: Any) -> dict[str, torch.Tensor]:
+        sizes.add(len(states))
+        return original(self, states, log_density)
+
+    monkeypatch.setattr(RASPolicy, "_generator_loss", recorded)
+    small(steps=340, policy_batch_size=5).fit(Plane(n_envs=10))
+    assert sizes == {5}

@@ -8,11 +8,14 @@ import numpy as np
 
 from offmap.arrays import in_chunks
 from offmap.collaborative import (
-    ContrastiveDetector,
-    DeepSVDDDetector,
-    FlowDetector,
-    GaussianDetector,
+    EntityContrastiveDetector,
+    EntityFlowDetector,
+    EntityGaussianDetector,
+    EntitySVDDDetector,
     RatioDetector,
+    SeparateFlowDetector,
+    SeparateGaussianDetector,
+    SeparateRatioDetector,
 )
 from offmap_bench.image_tasks import Images, active_classes, exposed_tasks, images
 from offmap_bench.table import Table
@@ -27,14 +30,18 @@ FEATURES_OF, FEATURE_EPOCHS = 16, 8
 def features() -> Images:
     """The images of CIFAR-10 as 128 features each, of an encoder that learnt by contrast from the training images."""
     data = images("cifar10")
-    encoder = ContrastiveDetector(
-        calibration=0.0, features="conv", conv_width=FEATURES_OF, epochs=FEATURE_EPOCHS, batch_size=256, random_state=0
+    encoder = EntityContrastiveDetector(
+        calibration=0.0,
+        network="conv",
+        conv_channels=FEATURES_OF,
+        epochs=FEATURE_EPOCHS,
+        batch_size=256,
+        random_state=0,
     )
-    # It learns from rows alone, whatever tasks they are shown to.
+    # Its features are learnt from rows alone, whatever their entity.
     encoder.fit(data.X, np.arange(len(data.X)) % 2)
-    made = [
-        in_chunks(lambda X: (encoder.body_(X),), X.reshape(*X.shape[:3], -1), "cpu")[0] for X in (data.X, data.X_test)
-    ]
+    body = encoder.features_.get_submodule("0")
+    made = [in_chunks(lambda X: (body(X),), X.reshape(*X.shape[:3], -1), "cpu")[0] for X in (data.X, data.X_test)]
     return Images(made[0], data.y, made[1], data.y_test)
 
 
@@ -44,7 +51,7 @@ class Contender:
 
     detector: Any
     encoded: bool = False
-    conv_width: int = PAPER["conv_width"]
+    conv_channels: int = PAPER["conv_channels"]
     epochs: int = 50
     patience: int | None = 5
     batch_size: int = 256
@@ -64,7 +71,9 @@ class OfFeatures(Contender):
 
     def ready(self, seed: int) -> Any:
         """The detector with its own number of passes; those that learn together stop when it does not help."""
-        return super().ready(seed).set_params(epochs=self.passes, patience=5)
+        ready = super().ready(seed)
+        own = {"epochs": self.passes, "patience": 5}
+        return ready.set_params(**{name: value for name, value in own.items() if name in ready.get_params()})
 
 
 def measure(contender: Contender, title: str, seed: int) -> dict[str, float]:
@@ -76,16 +85,16 @@ def measure(contender: Contender, title: str, seed: int) -> dict[str, float]:
 
 RANDOM: dict[str, Any] = {"calibration": 0.0, "embedding": "random", "embedding_size": 10}
 ROWS = {
-    "Gaussian of features, apart": OfFeatures(GaussianDetector(calibration=0.0, joint=False)),
-    "flow of features, apart": OfFeatures(FlowDetector(calibration=0.0, joint=False)),
-    "ratio of features, apart": OfFeatures(RatioDetector(calibration=0.0, joint=False)),
-    "Deep SVDD, apart": Contender(DeepSVDDDetector(**PAPER)),
-    "CSI, small": Contender(ContrastiveDetector(**PAPER)),
-    "ratio, apart": Contender(RatioDetector(joint=False, **PAPER)),
-    "Gaussian of features, together": OfFeatures(GaussianDetector(**RANDOM)),
-    "flow of features, together": OfFeatures(FlowDetector(lr=3e-3, **RANDOM)),
-    "ratio of features, together": OfFeatures(RatioDetector(decay=0.0, pace=1.0, **RANDOM)),
-    "ratio, together": Contender(RatioDetector(pace=1.0, **CONCAT | RANDOM)),
+    "Gaussian of features, apart": OfFeatures(SeparateGaussianDetector(calibration=0.0)),
+    "flow of features, apart": OfFeatures(SeparateFlowDetector(calibration=0.0)),
+    "ratio of features, apart": OfFeatures(SeparateRatioDetector(calibration=0.0)),
+    "Deep SVDD, apart": Contender(EntitySVDDDetector(**PAPER)),
+    "CSI, small": Contender(EntityContrastiveDetector(**PAPER)),
+    "ratio, apart": Contender(SeparateRatioDetector(**PAPER)),
+    "Gaussian of features, together": OfFeatures(EntityGaussianDetector(**RANDOM)),
+    "flow of features, together": OfFeatures(EntityFlowDetector(lr=3e-3, **RANDOM)),
+    "ratio of features, together": OfFeatures(RatioDetector(embedding_decay=0.0, embedding_lr_factor=1.0, **RANDOM)),
+    "ratio, together": Contender(RatioDetector(embedding_lr_factor=1.0, **CONCAT | RANDOM)),
     "two towers, together": Contender(RatioDetector(head="two_tower", **PAPER | RANDOM)),
 }
 PRINTED = {

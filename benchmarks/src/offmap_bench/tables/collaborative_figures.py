@@ -36,10 +36,10 @@ def unseen_embeddings(profile: str, seed: int = 0) -> NDArray[Any]:
     """Embeddings of the 120 tasks with three active classes, from a model of all 252 tasks with five."""
     data, rng = images("cifar10"), np.random.default_rng(seed)
     settings = CONCAT | (dict(CPU) if profile == "cpu" else {})
-    detector = RatioDetector(embedding="learned", seed_tasks=SEED_TASKS[0], random_state=seed, **settings)
+    detector = RatioDetector(embedding="learned", seed_entities=SEED_TASKS[0], random_state=seed, **settings)
     detector.fit(data.X, exposed_tasks(data.y, active_classes(5), rng))
     detector.partial_fit(data.X, FIRST_UNSEEN + exposed_tasks(data.y, active_classes(3), rng))
-    return detector.task_embeddings_[detector.task_ids_ >= FIRST_UNSEEN]
+    return detector.entity_embeddings_[detector.entity_ids_ >= FIRST_UNSEEN]
 
 
 def draw_similarity(path: Path, profile: str) -> None:

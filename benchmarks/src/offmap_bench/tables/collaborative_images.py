@@ -14,8 +14,8 @@ from offmap_bench.table import Table
 SOURCE = "Collaborative Anomaly Detection"
 SEEDS = {"cpu": range(3), "paper": range(3)}
 # The paper's convolutions have 64, 128, 256 and 512 channels.
-PAPER: dict[str, Any] = {"calibration": 0.0, "features": "conv", "conv_width": 64}
-CPU: Mapping[str, object] = {"conv_width": 16, "epochs": 6, "patience": None, "batch_size": 128}
+PAPER: dict[str, Any] = {"calibration": 0.0, "network": "conv", "conv_channels": 64}
+CPU: Mapping[str, object] = {"conv_channels": 16, "epochs": 6, "patience": None, "batch_size": 128}
 NOTES = (
     "Each task is shown images of k of the ten classes, all choices of k are tasks, and each training image is shown "
     "to one task in which its class is active. AUROC of test images of active classes against all others, mean over "
@@ -52,15 +52,15 @@ def measured_on(name: str) -> Callable[[Any, str, int], dict[str, float]]:
 
 
 # The paper leaves the length of embeddings free.
-CONCAT: dict[str, Any] = PAPER | {"head": "concat", "decay": 0.0}
+CONCAT: dict[str, Any] = PAPER | {"head": "concat", "embedding_decay": 0.0}
 STARTS = {
     "label*": RatioDetector(embedding="label", **CONCAT),
     "pseudo-label": RatioDetector(embedding="pseudo", embedding_size=10, **CONCAT),
-    "random": RatioDetector(embedding="random", embedding_size=10, pace=1.0, **CONCAT),
-    "random, tenfold pace": RatioDetector(embedding="random", embedding_size=10, pace=10.0, **CONCAT),
-    "learned, 10 seed tasks": RatioDetector(embedding="learned", seed_tasks=10, **CONCAT),
-    "learned, 64 seed tasks": RatioDetector(embedding="learned", seed_tasks=64, **CONCAT),
-    "two towers, learned": RatioDetector(embedding="learned", seed_tasks=64, head="two_tower", **PAPER),
+    "random": RatioDetector(embedding="random", embedding_size=10, embedding_lr_factor=1.0, **CONCAT),
+    "random, tenfold pace": RatioDetector(embedding="random", embedding_size=10, embedding_lr_factor=10.0, **CONCAT),
+    "learned, 10 seed tasks": RatioDetector(embedding="learned", seed_entities=10, **CONCAT),
+    "learned, 64 seed tasks": RatioDetector(embedding="learned", seed_entities=64, **CONCAT),
+    "two towers, learned": RatioDetector(embedding="learned", seed_entities=64, head="two_tower", **PAPER),
     "two towers, label*, kept": RatioDetector(embedding="label", tune_embeddings=False, head="two_tower", **PAPER),
 }
 
@@ -145,7 +145,7 @@ class Trained:
     """A detector that is trained on all tasks with ``k`` active classes."""
 
     k: int
-    conv_width: int = 64
+    conv_channels: int = 64
     epochs: int = 50
     patience: int | None = 5
     batch_size: int = 256
@@ -153,7 +153,7 @@ class Trained:
     def fit(self, tasks: Any, seed: int) -> RatioDetector:
         """Trains on the images of CIFAR-10."""
         own = {name: value for name, value in vars(self).items() if name != "k"}
-        detector = RatioDetector(embedding="learned", seed_tasks=64, random_state=seed, **CONCAT | own)
+        detector = RatioDetector(embedding="learned", seed_entities=64, random_state=seed, **CONCAT | own)
         return detector.fit(images("cifar10").X, tasks)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offmap.collaborative import ClosedFormDetector, FlowDetector, GaussianDetector, RatioDetector
+from offmap.collaborative import ClosedFormDetector, EntityFlowDetector, EntityGaussianDetector, RatioDetector
 from offmap.collaborative.embeddings import Embedding
 from offmap_bench.film_graph import film_vectors
 from offmap_bench.movielens import METRICS, Ints, MovieLens, setting
@@ -101,24 +101,25 @@ PAIRS: dict[str, Any] = {"calibration": 0.0, "batch_size": 512, "epochs": 10, "p
 DENSITY: dict[str, Any] = {"calibration": 0.0, "batch_size": 2048, "lr": 2e-3, "epochs": 6, "patience": 2}
 
 
-def concat(embedding: Embedding, pace: float = 1.0, tune: bool = True) -> RatioDetector:
+def concat(embedding: Embedding, lr_factor: float = 1.0, tune: bool = True) -> RatioDetector:
     """The paper's network for MovieLens; embeddings are free, since it starts from a long plateau."""
     return RatioDetector(
-        head="concat", embedding=embedding, hidden=(32, 32, 16), dropout=(0.5, 0.5, 0.3), seed_tasks=100, decay=0.0,
-        pace=pace, tune_embeddings=tune, **PASSES,
+        head="concat", embedding=embedding, hidden=(32, 32, 16), dropout=(0.5, 0.5, 0.3), seed_entities=100,
+        embedding_decay=0.0,
+        embedding_lr_factor=lr_factor, tune_embeddings=tune, **PASSES,
     )  # fmt: skip
 
 
 def two_towers(embedding: Embedding, tune: bool = True) -> RatioDetector:
     """Inner products of users and films."""
-    return RatioDetector(head="two_tower", embedding=embedding, seed_tasks=100, tune_embeddings=tune, **PAIRS)
+    return RatioDetector(head="two_tower", embedding=embedding, seed_entities=100, tune_embeddings=tune, **PAIRS)
 
 
 ROWS = {
-    "Gaussian": Contender(GaussianDetector(**DENSITY)),
-    "flow": Contender(FlowDetector(**DENSITY)),
+    "Gaussian": Contender(EntityGaussianDetector(**DENSITY)),
+    "flow": Contender(EntityFlowDetector(**DENSITY)),
     "ratio, random": Contender(concat("random")),
-    "ratio, random, tenfold pace": Contender(concat("random", pace=10.0)),
+    "ratio, random, tenfold pace": Contender(concat("random", lr_factor=10.0)),
     "ratio, pseudo-label": Contender(concat("pseudo")),
     "ratio, learned": Contender(concat("learned")),
     "ratio, graph*": Contender(concat("given"), "graph"),
@@ -130,7 +131,9 @@ ROWS = {
     "two towers, histogram of age*, kept": Contender(two_towers("histogram", tune=False), "age"),
     "two towers, histogram of occupation*, kept": Contender(two_towers("histogram", tune=False), "occupation"),
     "closed form": Contender(ClosedFormDetector(**PAIRS)),
-    "closed form, principal components": Contender(ClosedFormDetector(calibration=0.0, features="pca", size=100)),
+    "closed form, principal components": Contender(
+        ClosedFormDetector(calibration=0.0, features="pca", embedding_size=100)
+    ),
 }
 PRINTED = {
     "Gaussian": {"age": 59.5, "occupation": 61.5},

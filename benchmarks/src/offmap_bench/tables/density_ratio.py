@@ -7,8 +7,8 @@ import torch
 from matplotlib.figure import Figure as Drawing
 from numpy.typing import NDArray
 from scipy.stats import norm
-from torch import Tensor
-from torch.optim import Adam
+from torch import Tensor, nn
+from torch.optim import Adam, Optimizer
 
 from offmap.files import replacing
 from offmap.nets import mlp
@@ -44,7 +44,7 @@ def learned_ratio(x: NDArray[np.float64]) -> NDArray[np.float64]:
         def loss(batch: Batch) -> dict[str, Tensor]:
             return {"ratio": ratio_loss(*map(network, batch))}
 
-        state = {"network": network, "optimizer": optimizer}
+        state: dict[str, nn.Module | Optimizer] = {"network": network, "optimizer": optimizer}
         train(descend(optimizer, loss), Batches(samples(), 256), epochs=40, state=state)
     with torch.no_grad():
         return network(torch.from_numpy(x[:, None]).float()).squeeze(1).double().numpy()

@@ -1,6 +1,6 @@
-"""Digit, colour and style of coloured digits: the thesis's table and pictures of swapped codes."""
+"""Digit, colour and style codes of coloured digits: the thesis's table 2.1 and its figures of swapped codes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,73 +12,81 @@ from matplotlib.figure import Figure as Drawing
 from numpy.typing import NDArray
 from torch import Tensor
 
-from offmap.dependence.disentangle import (
-    AEDisentangler,
-    ColourDigits,
-    DigitJudge,
-    DIINDisentangler,
-    Disentangler,
-    TCDisentangler,
-    VAEDisentangler,
-    colour_digits,
-    control,
-    grid,
-    learn_to_judge,
-)
+from offmap.dependence.disentangle import GroupedAutoencoder, swap_grid
+from offmap.dependence.disentangle.swaps import Coder
 from offmap.files import replacing
+from offmap_bench.code_swaps import score_swaps
+from offmap_bench.colour_digits import GROUPS, ColourDigits, colour_digits, to_images, to_pixels
+from offmap_bench.digit_classifier import DigitClassifier, train_classifier
+from offmap_bench.disentangling_rivals import DIINRival, VAERival
 from offmap_bench.figure import Figure
 from offmap_bench.table import Table
 
 SOURCE = "Open-World Learning (thesis), chapter 2"
 ALONE, WATCHED = COLUMNS = ("no adversary", "adversary")
 METRICS = ("acc_d", "acc_c", "res_l2")
-# Colours of the training images, of the test images and of those that the judge learns from are drawn apart.
-TRAINING_SEED, TEST_SEED, JUDGE_SEED = 100, 1000, 1001
+# The colours of the training images, of the test images and of the classifier's images have seeds of their own.
+TRAINING_SEED, TEST_SEED, CLASSIFIER_SEED = 100, 1000, 1001
 NOTES = (
-    "Acc_d: the digit code of a test image is replaced by that of another, of another digit, and the decoded image is "
-    "to show the other's digit. Acc_c: the colour code is replaced, and the image is to keep its digit. Res. l2: its "
-    "squared distance, summed over pixels and channels, to the same handwriting painted in the other's colour. The "
+    "Acc_d: the digit code of a test image is replaced by that of an image with another digit; the decoded image "
+    "should show the other digit. Acc_c: the colour code is replaced; the image should keep its digit. Res. l2: "
+    "squared distance, summed over pixels and channels, to the same handwriting painted in the other colour. The "
     "digits are read by one classifier for all methods, trained on real images of the training split and blind to "
-    "colour. The thesis does not say how partners are drawn; its 0.14 % for AE rules out partners of the same digit. "
-    "Departures: batch in place of instance normalisation, by which brightness could not be encoded; critics without "
-    "the softplus; one learning rate for all but critics and adversary; codes are standardised and get noise of 0.7 "
-    "standard deviations while they learn (VAE: its own), and the reconstruction teaches the style alone, digit and "
-    "colour codes being taught by their labels; the penalty moves the style code alone; the adversary's gradient "
-    "reaches the decoder alone. Without noise the style kept 4 nats of the other codes in a trial, with it 0.3. VAE "
-    "and DIIN without an adversary, and TC with critics trained as classifiers (JS), are not in the thesis. DIIN is "
-    "an autoencoder with a coupling flow, trained on pairs of one digit and of one colour; its adversary watches "
-    "reconstructions. Noise, and what teaches which code, are the same for AE and TC and were chosen in some fifteen "
-    "trials of both on 5,000 training images of MNIST, swapping codes of 2,000 other training images: by TC's Acc_d "
-    "and Res. l2 and their distance from AE's, so that the comparison leans towards TC; VAE and DIIN had no such "
-    "trials. The profile cpu trains a quarter of the channels on 10,000 of the 60,000 images for 10 epochs in place "
-    "of 300, and swaps codes of 2,000 of the 10,000 test images."
+    "colour. The thesis does not say how partners are drawn; its 0.14 % for AE rules out partners with the same digit. "
+    "Departures: batch instead of instance normalisation, which could not encode brightness; critics without the "
+    "softplus; one learning rate for all but critics and adversary; codes are standardised, noise of 0.7 standard "
+    "deviations is added to them in training (VAE: its own noise), and the reconstruction trains the style code alone, "
+    "since digit and colour codes are trained by their labels; the penalty moves the style code alone; the adversary's "
+    "gradient reaches the decoder alone. Without noise the style kept 4 nats of the other codes in a trial, with it "
+    "0.3. VAE and DIIN without an adversary, and TC with critics trained as classifiers (JS), are not in the thesis. "
+    "DIIN is an autoencoder with a coupling flow, trained on pairs with the same digit or colour; its adversary "
+    "watches reconstructions. The noise, and what trains which code, are the same for AE and TC and were chosen in "
+    "some fifteen trials of both on 5,000 training images of MNIST, swapping codes of 2,000 other training images: by "
+    "TC's Acc_d and Res. l2 and their distance from AE's, so the comparison favours TC; VAE and DIIN had no such "
+    "trials. The profile cpu trains a quarter of the channels on 10,000 of the 60,000 images for 10 epochs instead of "
+    "300, and swaps codes of 2,000 of the 10,000 test images."
 )
 
 
-def trial(model: type[Disentangler], **settings: Any) -> dict[str, Any]:
-    """A row: a model, its settings, and how many images it learns from and is tested on."""
-    common = {"model": model, "images": 60_000, "tested": 10_000, "channels": 64, "epochs": 300, "batch_size": 512}
+def fit_autoencoder(data: ColourDigits, **settings: Any) -> GroupedAutoencoder:
+    """Trains the autoencoder, with a total-correlation penalty if ``tc_weight`` is above 0."""
+    return GroupedAutoencoder(groups=GROUPS, **settings).fit(data.pixels, data.targets)
+
+
+def fit_vae(data: ColourDigits, **settings: Any) -> VAERival:
+    """Trains the variational autoencoder."""
+    return VAERival(**settings).fit(data)
+
+
+def fit_diin(data: ColourDigits, **settings: Any) -> DIINRival:
+    """Trains the invertible network."""
+    return DIINRival(**settings).fit(data)
+
+
+def trial(fit: Callable[..., Coder], **settings: Any) -> dict[str, Any]:
+    """Makes a row: what trains the model, its settings, and the numbers of training and test images."""
+    common = {"fit": fit, "images": 60_000, "tested": 10_000, "conv_channels": 64, "epochs": 300, "batch_size": 512}
     return common | {"lr": 5e-3} | settings
 
 
 @lru_cache(maxsize=1)
-def judged(count: int) -> tuple[DigitJudge, ColourDigits]:
-    """The judge and the test images."""
-    real = colour_digits("train", count=20_000, seed=JUDGE_SEED)
-    return learn_to_judge(real), colour_digits("test", count=count, seed=TEST_SEED)
+def classifier_and_test(count: int) -> tuple[DigitClassifier, ColourDigits]:
+    """Returns the trained classifier and the test images."""
+    real = colour_digits("train", count=20_000, seed=CLASSIFIER_SEED)
+    return train_classifier(real), colour_digits("test", count=count, seed=TEST_SEED)
 
 
-def fitted(row: Mapping[str, Any], column: str, seed: int) -> Disentangler:
-    """The model of a row, trained."""
-    settings = {name: value for name, value in row.items() if name not in ("model", "images", "tested")}
-    model: Disentangler = row["model"](**settings, adversary=column == WATCHED, random_state=seed)
-    return model.fit(colour_digits("train", count=row["images"], seed=TRAINING_SEED + seed))
+def fitted(row: Mapping[str, Any], column: str, seed: int) -> Any:
+    """Trains the model of a row."""
+    settings = {name: value for name, value in row.items() if name not in ("fit", "images", "tested")}
+    data = colour_digits("train", count=row["images"], seed=TRAINING_SEED + seed)
+    return row["fit"](data, **settings, adversary=column == WATCHED, random_state=seed)
 
 
 def measure(row: Mapping[str, Any], column: str, seed: int) -> dict[str, float]:
     """Trains a model and swaps the codes of test images."""
-    judge, tested = judged(row["tested"])
-    return control(fitted(row, column, seed), tested, judge, seed=seed)._asdict()
+    classifier, tested = classifier_and_test(row["tested"])
+    return score_swaps(fitted(row, column, seed), tested, classifier, seed=seed)._asdict()
 
 
 # Table 2.1: Acc_d, Acc_c and Res. l2.
@@ -94,20 +102,20 @@ TABLE_1 = {
 SWAPPED = Table(
     name="disentangling",
     source=f"{SOURCE}, table 2.1",
-    caption="Codes of digit and colour are swapped between images of coloured MNIST.",
+    caption="Digit and colour codes are swapped between images of coloured MNIST.",
     rows={
-        "AE": trial(AEDisentangler),
-        "VAE": trial(VAEDisentangler),
-        "DIIN": trial(DIINDisentangler),
-        "TC": trial(TCDisentangler, estimator="infonce"),
-        "TC (JS)": trial(TCDisentangler, estimator="js"),
+        "AE": trial(fit_autoencoder, tc_weight=0.0),
+        "VAE": trial(fit_vae),
+        "DIIN": trial(fit_diin),
+        "TC": trial(fit_autoencoder, tc_weight=1.0, estimator="infonce"),
+        "TC (JS)": trial(fit_autoencoder, tc_weight=1.0, estimator="js"),
     },
     columns=COLUMNS,
     metrics=METRICS,
     measure=measure,
     seeds={"cpu": range(1), "paper": range(3)},
     profiles={
-        "cpu": {"images": 10_000, "tested": 2_000, "channels": 16, "epochs": 10, "batch_size": 64, "lr": 2e-3},
+        "cpu": {"images": 10_000, "tested": 2_000, "conv_channels": 16, "epochs": 10, "batch_size": 64, "lr": 2e-3},
         "paper": {},
     },
     printed={
@@ -125,14 +133,14 @@ SOURCES, TARGETS = 8, 5
 
 
 def shown(images: Tensor) -> NDArray[np.float32]:
-    """Images ``(n, 3, 32, 32)`` side by side, with -1 and 1 as black and full colour."""
+    """Puts images ``(n, 3, 32, 32)`` side by side, with -1 as black and 1 as full colour."""
     rows = torch.cat(list(images), dim=2).permute(1, 2, 0)
     return ((rows + 1) / 2).clamp(0, 1).numpy()
 
 
-def draw_grid(axes: Axes, model: Disentangler, sources: Tensor, targets: Tensor, code: str) -> None:
-    """A row for each target, at its right; below, the sources whose code is replaced."""
-    made = grid(model, sources, targets, code)
+def draw_grid(axes: Axes, model: Coder, sources: Tensor, targets: Tensor, code: str) -> None:
+    """Draws one row per target, which is shown at its right; the sources whose code is replaced are at the bottom."""
+    made = [to_images(row) for row in swap_grid(model, to_pixels(sources), to_pixels(targets), code)]
     blank = torch.ones_like(sources[:1])
     rows = [torch.cat([row, blank, target[None]]) for row, target in zip(made, targets, strict=True)]
     gap = np.ones((8, 32 * (len(sources) + 2), 3), dtype=np.float32)
@@ -142,7 +150,7 @@ def draw_grid(axes: Axes, model: Disentangler, sources: Tensor, targets: Tensor,
 
 
 def draw_swaps(path: Path, profile: str) -> None:
-    """Codes swapped by an autoencoder and by TC, both with an adversary."""
+    """Draws codes swapped by an autoencoder and by TC, both with an adversary."""
     tested = colour_digits("test", count=200, seed=TEST_SEED).images
     sources, targets = tested[:SOURCES], tested[SOURCES : SOURCES + TARGETS]
     drawing = Drawing(figsize=(10, 7.8), layout="constrained")
@@ -161,7 +169,7 @@ TABLES = (
     Figure(
         name="disentangling-swaps",
         source=f"{SOURCE}, figures 2.4 and 2.8",
-        caption="Coloured digits with the colour code, or the digit code, of another: TC and a plain autoencoder.",
+        caption="Coloured digits with the colour code, or the digit code, of another image: TC and plain autoencoder.",
         draw=draw_swaps,
         needs=("mnist",),
     ),

@@ -16,18 +16,18 @@ Draw = Callable[[int, np.random.Generator], Pair]
 
 @dataclass(frozen=True)
 class Task:
-    """Two variables and what they share, in nats.
+    """Two variables with a known mutual information.
 
     Args:
-        truth: The mutual information.
-        draw: Makes so many rows of both with a generator.
+        truth: The mutual information in nats.
+        draw: Draws rows of both variables from a number of rows and a generator.
     """
 
     truth: float
     draw: Draw
 
     def warped(self, x: Callable[[Array], Array], y: Callable[[Array], Array] = np.asarray) -> "Task":
-        """The same task with both variables mapped one to one, which leaves what they share as it is."""
+        """Maps both variables one to one, which does not change their mutual information."""
 
         def draw(rows: int, rng: np.random.Generator) -> Pair:
             before, after = self.draw(rows, rng)
@@ -54,7 +54,7 @@ def normal(cross: Array, inner: float = 0.0) -> Task:
 
 
 def student(cross: Array, freedom: int, inner: float = 0.0) -> Task:
-    """Student-t variables: Gaussian ones divided by one chi of both, so that even without correlation they share.
+    """Student-t variables: Gaussians divided by a common chi variable, so they share even without correlation.
 
     Reference: Arellano-Valle, Contreras-Reyes and Genton, Shannon Entropy and Mutual Information for Multivariate
     Skew-Elliptical Distributions, 2013.
@@ -74,7 +74,7 @@ def student(cross: Array, freedom: int, inner: float = 0.0) -> Task:
 
 
 def additive(noise: float) -> Task:
-    """A uniform variable on [0, 1], and the same with uniform noise on ± ``noise``."""
+    """A uniform variable on [0, 1], and the same plus uniform noise on [-``noise``, ``noise``]."""
 
     def draw(rows: int, rng: np.random.Generator) -> Pair:
         x = rng.uniform(size=(rows, 1))
@@ -96,36 +96,36 @@ def _shared(covariance: Array, left: int) -> float:
 
 
 def sparse(left: int, right: int, correlations: tuple[float, ...] = (0.8, 0.8)) -> Array:
-    """Each of the first columns with its partner only."""
+    """Covariance in which each of the first columns is correlated with its partner only."""
     cross = np.zeros((left, right))
     np.fill_diagonal(cross, [*correlations, *[0.0] * (min(left, right) - len(correlations))])
     return cross
 
 
 def half_cube(values: Array) -> Array:
-    """Heavy tails column by column."""
+    """Gives each column heavy tails."""
     return values * np.sqrt(np.abs(values))
 
 
 def bimodal(values: Array) -> Array:
-    """Two heaps column by column: through the Gaussian's distribution to quantiles of a mixture of two."""
+    """Gives each column two modes: maps Gaussian values to quantiles of a mixture of two Gaussians."""
     grid = np.linspace(-12, 12, 20_001)
     return np.interp(ndtr(values), 0.3 * ndtr(grid / 0.3) + 0.7 * ndtr((grid - 5) / 0.5), grid)
 
 
 def wiggly(values: Array) -> Array:
-    """A rising wave column by column."""
+    """Maps each column by an increasing wave."""
     return values + 0.4 * np.sin(values) + 0.2 * np.sin(1.7 * values + 1) + 0.03 * np.sin(3.3 * values - 2.5)
 
 
 def swiss_roll(values: Array) -> Array:
-    """A line rolled up in a plane."""
+    """Rolls a line up in a plane."""
     angle = 1.5 * math.pi * (1 + 2 * ndtr(values))
     return np.hstack([angle * np.cos(angle), angle * np.sin(angle)]) / 21
 
 
 def spiral(speed: float, places: tuple[int, int] = (0, 1)) -> Callable[[Array], Array]:
-    """Turns each row in the plane of two columns by an angle that grows with its length."""
+    """Rotates each row in the plane of two columns by an angle that grows with its length."""
 
     def turn(values: Array) -> Array:
         angle = speed * (values**2).sum(1)
@@ -139,7 +139,7 @@ def spiral(speed: float, places: tuple[int, int] = (0, 1)) -> Callable[[Array], 
 
 
 def mixed(warp: Callable[[Array], Array], seed: int) -> Callable[[Array], Array]:
-    """Warps column by column, then turns all columns into each other, which hides the columns from ranks."""
+    """Warps each column, then rotates all columns, so that ranks of single columns no longer undo the warp."""
 
     def turn(values: Array) -> Array:
         skew = np.random.default_rng(seed).normal(size=(values.shape[1], values.shape[1]))
@@ -149,7 +149,7 @@ def mixed(warp: Callable[[Array], Array], seed: int) -> Callable[[Array], Array]
 
 
 def bounded(values: Array) -> Array:
-    """Uniform columns."""
+    """Makes each column uniform."""
     return ndtr(values)
 
 
@@ -159,7 +159,7 @@ def one(correlation: float) -> Array:
 
 
 def dense(left: int, right: int, correlation: float = 0.5) -> Task:
-    """Gaussian columns of which any two have the same correlation."""
+    """Gaussian columns with the same correlation between any two."""
     return normal(np.full((left, right), correlation), inner=correlation)
 
 

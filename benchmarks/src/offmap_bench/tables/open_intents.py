@@ -31,18 +31,18 @@ NOTES = (
     "Frozen all-MiniLM-L6-v2 (22 M parameters) for every method in place of BERT (109 M), whose last layers the thesis "
     "tunes. Known classes, splits and metrics as in the field's common code. Each method decides by its own rule and "
     "trains on all training rows of the known classes; the development rows are not used. Hyper-parameters are the "
-    "same for all settings and seeds, chosen on known classes only, split once more into sub-known and sub-open ones."
+    "same for all settings and seeds. They were chosen on known classes only, split into sub-known and sub-open ones."
 )
 
 
 def column(name: str, ratio: int) -> str:
-    """The title of a setting."""
+    """Returns the title of a setting."""
     return f"{name} {ratio} %"
 
 
 @lru_cache(maxsize=12)
 def embedded(name: str, split: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The sentence embeddings and labels of one split."""
+    """Returns the sentence embeddings and labels of one split."""
     from offmap.data import TextEncoder
 
     data = load(name, split)
@@ -51,28 +51,28 @@ def embedded(name: str, split: str) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def setting(title: str, seed: int) -> tuple[NDArray[Any], ...]:
-    """Training rows of the known classes, test rows of all classes, and the known classes themselves."""
+    """Returns training rows of the known classes, test rows of all classes, and the known classes."""
     name, ratio = title.rsplit(" ", 2)[0], int(title.split()[-2])
     X, y = embedded(SETS[name], "train")
     known = known_classes(y, ratio / 100, seed)
-    taught = np.isin(y, known)
-    return X[taught], y[taught], *embedded(SETS[name], "test"), known
+    kept = np.isin(y, known)
+    return X[kept], y[kept], *embedded(SETS[name], "test"), known
 
 
 def measure(method: Any, title: str, seed: int) -> dict[str, float]:
-    """Fits the method to the known classes and judges the whole test set."""
+    """Fits the method to the known classes and evaluates it on the whole test set."""
     X, y, X_test, y_test, known = setting(title, seed)
     method.set_params(random_state=seed).fit(X, y)
     return open_set_summary(y_test, method.predict(X_test), known, method.unknown_label_)
 
 
 def own(cls: Any, **parameters: Any) -> Any:
-    """A method that decides by its own rule and trains on every row."""
+    """Returns a method that decides by the rule of its paper and trains on every row."""
     return cls(rule="own", calibration=0.0, **parameters)
 
 
 def printed(numbers: Mapping[str, Mapping[int, Sequence[float]]], metrics: tuple[str, ...]) -> dict[Any, float]:
-    """The paper's numbers: for each row and ratio, the metrics of one set after another."""
+    """Returns the paper's numbers: for each row and ratio, the metrics of one data set after another."""
     return {
         (row, column(name, ratio), metric): values[place * len(metrics) + offset]
         for row, by_ratio in numbers.items()
@@ -120,7 +120,7 @@ TABLE_6_3 = {
 COMPARED = Table(
     name="open-intents",
     source=f"{SOURCE}, tables 3.1 and 3.6.3",
-    caption="Known intents are named, all others are to be called unknown: eight methods in nine settings.",
+    caption="Eight methods in nine settings: known intents are to be labelled, all others rejected.",
     rows={
         "MSP": own(MSPClassifier),
         "DOC": own(DOCClassifier),
@@ -140,7 +140,7 @@ COMPARED = Table(
     printed=printed(TABLE_1, ("accuracy", "f1")) | printed(TABLE_6_3, ("f1_open", "f1_known")),
     needs=tuple(SETS.values()),
     notes=f"{NOTES} The thesis's SelfSup uses further data sets; ours has none. The thesis has no row for LOF. "
-    "The heads of ANS live in a space that is adapted to the known classes, or in that of the raw embeddings.",
+    "The heads of ANS see embeddings adapted to the known classes, or the raw embeddings.",
     higher_is_better=dict.fromkeys(METRICS, True),
     formats=FORMATS,
     average=True,
@@ -161,9 +161,9 @@ TABLE_2 = {
 ABLATION = Table(
     name="open-intents-ablation",
     source=f"{SOURCE}, table 3.2",
-    caption="What each part of the negatives adds, on CLINC.",
+    caption="What each part of the synthetic negatives adds, on CLINC.",
     rows={
-        "no negatives": own(ANSClassifier, negatives=0.0),
+        "no negatives": own(ANSClassifier, negative_weight=0.0),
         "+ Gaussian noise": own(ANSClassifier, projection=False, ascent_steps=0),
         "+ projection": own(ANSClassifier, ascent_steps=0),
         "+ ascent (ANS)": own(ANSClassifier),
@@ -198,13 +198,13 @@ TABLE_3 = {
 ADDED = Table(
     name="open-intents-negatives",
     source=f"{SOURCE}, table 3.3",
-    caption="Negatives without ascent, given to other methods as one more class.",
+    caption="Synthetic negatives without gradient ascent, added to other methods as one more class.",
     rows={
         "MSP": own(MSPClassifier),
-        "MSP + negatives": own(MSPClassifier, negatives=1.0),
+        "MSP + negatives": own(MSPClassifier, negative_weight=1.0),
         "ADB": own(ADBClassifier),
-        "ADB + negatives": own(ADBClassifier, negatives=1.0),
-        "one-versus-rest": own(ANSClassifier, negatives=0.0),
+        "ADB + negatives": own(ADBClassifier, negative_weight=1.0),
+        "one-versus-rest": own(ANSClassifier, negative_weight=0.0),
         "one-versus-rest + negatives": own(ANSClassifier, ascent_steps=0),
     },
     columns=(column("BANKING", 25),),

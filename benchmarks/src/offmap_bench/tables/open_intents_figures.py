@@ -12,6 +12,7 @@ from sklearn.manifold import TSNE
 from torch import Tensor
 
 from offmap.files import replacing
+from offmap.nets.stacked import StackedLinear
 from offmap.openset import ANSClassifier
 from offmap.openset.negatives import Shell
 from offmap_bench.figure import Figure
@@ -19,7 +20,7 @@ from offmap_bench.run import run
 from offmap_bench.table import Table
 from offmap_bench.tables.open_intents import COMPARED, METRICS, SETS, SOURCE, column, own, setting
 
-# In the units of the heads' space, in which a row of a known class is some 20 away from another one.
+# In the scaled space of the heads, two rows of a known class are about 20 apart.
 RADII = (2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)
 AUTOMATIC = "r of each class"
 LINES = ("#0072b2", "#d55e00", "#009e73")
@@ -27,7 +28,7 @@ LINES = ("#0072b2", "#d55e00", "#009e73")
 RADIUS = Table(
     name="open-intents-radius",
     source=f"{SOURCE}, figure 3.3",
-    caption="ANS with one inner radius for all classes, and with that of each class, half of the classes known.",
+    caption="ANS with one inner radius for all classes, and with the default one per class; half of the classes known.",
     rows={f"r = {radius:g}": own(ANSClassifier, radius=radius) for radius in RADII} | {AUTOMATIC: own(ANSClassifier)},
     columns=tuple(column(name, 50) for name in SETS),
     metrics=METRICS,
@@ -42,7 +43,7 @@ RADIUS = Table(
 
 
 def draw_radius(path: Path, profile: str) -> None:
-    """Accuracy and F1 against the radius, a line a data set; dashed is the radius of each class."""
+    """Plots accuracy and F1 against the radius, one line per data set; dashed is the default radius of each class."""
     cells = {(cell.row, cell.column): cell for cell in run(RADIUS, profile)}
 
     def mean(row: str, title: str, metric: str) -> float:
@@ -62,15 +63,16 @@ def draw_radius(path: Path, profile: str) -> None:
 
 
 def second_layer(model: ANSClassifier, head: int, rows: Tensor) -> Tensor:
-    """What the last hidden layer of one head makes of rows of its space."""
-    weights, biases = model.network_.heads.weights, model.network_.heads.biases
-    for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
-        rows = (rows @ weight[head] + bias[head]).relu()
+    """Returns the last hidden layer of one head."""
+    layers = [layer for layer in model.network_.heads if isinstance(layer, StackedLinear)]
+    for layer in layers[:-1]:
+        assert layer.bias is not None
+        rows = torch.relu(rows @ layer.weight[head] + layer.bias[head])
     return rows
 
 
 def groups_of(model: ANSClassifier, head: int, title: str, seed: int = 0) -> dict[str, Tensor]:
-    """Rows of the heads' space by what they are to one head: own, other known, open, and made up."""
+    """Returns rows in the space of the heads by their role for one head: own, other known, open, and negatives."""
     X, y, X_test, y_test, known = setting(title, seed)
     rng = np.random.default_rng(seed)
     name = model.classes_[head]
@@ -84,7 +86,7 @@ def groups_of(model: ANSClassifier, head: int, title: str, seed: int = 0) -> dic
         Z, codes = model.network_.space(torch.from_numpy(X)), torch.from_numpy(np.searchsorted(model.classes_, y))
         shell = Shell.around(Z, codes, len(model.classes_), gamma=model.gamma)
         own = codes[codes == head]
-        return placed | {"made up": Z[codes == head] + shell.offsets(own)}
+        return placed | {"synthetic negatives": Z[codes == head] + shell.offsets(own)}
 
 
 def _some(rows: NDArray[Any], count: int, rng: np.random.Generator) -> Tensor:
@@ -92,7 +94,7 @@ def _some(rows: NDArray[Any], count: int, rng: np.random.Generator) -> Tensor:
 
 
 def draw_head(axes: Axes, model: ANSClassifier, head: int, groups: dict[str, Tensor]) -> None:
-    """A map of the groups as the last hidden layer of one head sees them."""
+    """Plots a t-SNE map of the groups in the last hidden layer of one head."""
     with torch.no_grad():
         features = torch.cat([second_layer(model, head, rows) for rows in groups.values()]).numpy()
     flat = TSNE(random_state=0, init="pca", perplexity=30).fit_transform(features)
@@ -103,7 +105,7 @@ def draw_head(axes: Axes, model: ANSClassifier, head: int, groups: dict[str, Ten
 
 
 def draw_map(path: Path, profile: str) -> None:
-    """Three heads, each with the map of known, open and made-up points that its last hidden layer draws."""
+    """Draws three heads, each with a map of known rows, open rows and synthetic negatives."""
     title = column("CLINC", 50)
     X, y, *_ = setting(title, seed=0)
     model = COMPARED.method("ANS", profile).set_params(random_state=0).fit(X, y)
@@ -121,7 +123,7 @@ COLOURS = {
     "known, other classes": "#56b4e9",
     "open": "#cc79a7",
     "known, the head's own class": "#0072b2",
-    "made up": "#e69f00",
+    "synthetic negatives": "#e69f00",
 }
 
 TABLES = (
@@ -136,7 +138,7 @@ TABLES = (
     Figure(
         name="open-intents-map",
         source=f"{SOURCE}, figure 3.4",
-        caption="Test rows of CLINC with half of the classes known, and made-up negatives, as three heads see them.",
+        caption="Test rows of CLINC, half of the classes known, and synthetic negatives, as seen by three heads.",
         draw=draw_map,
         needs=("clinc",),
     ),

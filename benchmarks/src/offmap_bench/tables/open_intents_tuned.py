@@ -1,4 +1,4 @@
-"""The nine settings of open intents once more, on an encoder whose last layer is tuned to the known classes."""
+"""The nine settings of open intents on an encoder whose last layer is tuned to the known classes."""
 
 from functools import lru_cache
 from typing import Any
@@ -15,7 +15,7 @@ from offmap_bench.tables.open_intents import COMPARED, SETS, own
 
 @lru_cache(maxsize=3)
 def tuned_setting(title: str, seed: int) -> tuple[NDArray[Any], ...]:
-    """Training rows of the known classes, test rows of all classes, and the known classes; encoded after tuning."""
+    """Returns training rows of the known classes, test rows of all classes, and the known classes, after tuning."""
     from offmap.data import TextEncoder
 
     name, ratio = title.rsplit(" ", 2)[0], int(title.split()[-2])
@@ -23,14 +23,14 @@ def tuned_setting(title: str, seed: int) -> tuple[NDArray[Any], ...]:
     assert train.y is not None
     assert test.y is not None
     known = known_classes(train.y, ratio / 100, seed)
-    taught = np.isin(train.y, known)
-    texts, labels = train.X[taught], train.y[taught]
+    kept = np.isin(train.y, known)
+    texts, labels = train.X[kept], train.y[kept]
     encoder = TextEncoder(tune_layers=1, epochs=1, lr=1e-4, random_state=seed).fit(texts, labels)
     return encoder.transform(texts), labels, encoder.transform(test.X), test.y, known
 
 
 def measure(method: Any, title: str, seed: int) -> dict[str, float]:
-    """Fits the method to the known classes, as the tuned encoder sees them, and judges the whole test set."""
+    """Fits the method to embeddings of the tuned encoder and evaluates it on the whole test set."""
     X, y, X_test, y_test, known = tuned_setting(title, seed)
     method.set_params(random_state=seed).fit(X, y)
     return open_set_summary(y_test, method.predict(X_test), known, method.unknown_label_)
@@ -50,9 +50,9 @@ TUNED = Table(
     printed=COMPARED.printed,
     needs=COMPARED.needs,
     notes="The first stage of the thesis: the last of the six layers of all-MiniLM-L6-v2 is trained for one epoch on "
-    "the known classes of each setting and seed, then every method starts from the same vectors. On sub-known and "
+    "the known classes of each setting and seed, then every method gets the same embeddings. On sub-known and "
     "sub-open classes the heads of ANS do best in the tuned space as it is, which is already adapted. All else is as "
-    "in the table before.",
+    "in the table open-intents.",
     higher_is_better=COMPARED.higher_is_better,
     formats=COMPARED.formats,
     average=COMPARED.average,

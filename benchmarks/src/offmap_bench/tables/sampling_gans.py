@@ -1,4 +1,4 @@
-"""Learning from samples: the f-GAN family with and without the entropy term, on eight Gaussians in a ring."""
+"""Learning from samples: f-GANs with and without the entropy term, on eight Gaussians in a ring."""
 
 from pathlib import Path
 from typing import Any
@@ -7,9 +7,9 @@ from matplotlib.figure import Figure as Drawing
 
 from offmap.files import replacing
 from offmap.sampling import FGAN
-from offmap.sampling.densities import ring_of_gaussians
-from offmap.sampling.quality import modes_found, symmetric_kl, weight_error
+from offmap_bench.densities import ring_of_gaussians
 from offmap_bench.figure import Figure
+from offmap_bench.sample_quality import modes_found, symmetric_kl, weight_error
 from offmap_bench.table import Table
 
 SOURCE = "Open-World Learning (thesis), chapter 5"
@@ -17,8 +17,8 @@ DENSITY = ring_of_gaussians()
 GIVEN, DRAWN = 100_000, 20_480
 WEIGHT = 0.1
 DIVERGENCES = {
-    "GAN": "non-saturating",
-    "reverse KL": "reverse-kl",
+    "GAN": "non_saturating",
+    "reverse KL": "reverse_kl",
     "KL": "kl",
     "Hellinger": "hellinger",
     "Pearson": "pearson",
@@ -26,7 +26,7 @@ DIVERGENCES = {
 
 
 def measure(method: FGAN, title: str, seed: int) -> dict[str, float]:
-    """Fits to samples of the ring and counts what is drawn."""
+    """Fits to samples of the ring and measures new samples."""
     method.set_params(random_state=seed).fit(DENSITY.draw(GIVEN, seed).numpy())
     found = method.sample(DRAWN, random_state=seed)
     return {
@@ -37,13 +37,13 @@ def measure(method: FGAN, title: str, seed: int) -> dict[str, float]:
 
 
 def rows() -> dict[str, FGAN]:
-    """Each divergence by itself and with the entropy term, and the GAN with a spectrally normalised critic."""
+    """Each divergence without and with the entropy term, and the GAN with a spectrally normalised critic."""
     found: dict[str, FGAN] = {}
     for label, name in DIVERGENCES.items():
         settings: dict[str, Any] = {"divergence": name, "scale": 0.5}
-        found |= {label: FGAN(**settings), f"{label} + entropy": FGAN(**settings, entropy=WEIGHT)}
+        found |= {label: FGAN(**settings), f"{label} + entropy": FGAN(**settings, cycle_weight=WEIGHT)}
     spectral: dict[str, Any] = {"scale": 0.5, "spectral": True}
-    return found | {"SN-GAN": FGAN(**spectral), "SN-GAN + entropy": FGAN(**spectral, entropy=WEIGHT)}
+    return found | {"SN-GAN": FGAN(**spectral), "SN-GAN + entropy": FGAN(**spectral, cycle_weight=WEIGHT)}
 
 
 GANS = Table(
@@ -66,15 +66,15 @@ GANS = Table(
         ("SN-GAN + entropy", "8-GMM", "symmetric KL"): 8.0,
     },
     notes="20,480 samples in square bins of side 0.01, as in the table of toy densities. The critic is a logistic "
-    "regression and each divergence sets what the generator climbs (table 5.2.1); the GAN is the non-saturating one. "
-    "The entropy term has the weight 0.1 everywhere. The networks' weights are averaged, as with RAS.",
+    "regression, and the divergence sets the generator's objective (table 5.2.1); the GAN is the non-saturating one. "
+    "The entropy term has a weight of 0.1 in all rows. The generator's weights are averaged, as in RAS.",
     higher_is_better={"symmetric KL": False, "modes": True, "weight error": False},
     formats={"modes": ".0f", "weight error": ".3f"},
 )
 
 
 def draw(path: Path, profile: str) -> None:
-    """What each divergence draws, without and with the entropy term, and the means of the modes."""
+    """Plots samples of each divergence, without and with the entropy term, and the means of the modes."""
     drawing = Drawing(figsize=(12, 5.2), layout="constrained")
     panels = drawing.subplots(2, len(DIVERGENCES))
     given, means = DENSITY.draw(GIVEN, 0).numpy(), DENSITY.modes

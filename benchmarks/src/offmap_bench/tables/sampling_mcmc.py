@@ -1,4 +1,4 @@
-"""What people draw from mixtures with today: NUTS and tempered sequential Monte Carlo, by blackjax."""
+"""Monte Carlo samplers to compare with: NUTS and tempered sequential Monte Carlo, by blackjax."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offmap.sampling.densities import Density
+from offmap_bench.densities import Density
 from offmap_bench.rivals import rival
 
 Array = NDArray[np.float32]
 
 
 def log_mixture(density: Density) -> Callable[[Any], Any]:
-    """The log density of a mixture at one point, as a function of jax."""
+    """The log density of a mixture at one point, as a jax function."""
     jnp = rival("jax.numpy", "JAX")
     if density.modes is None or density.mode_sd is None:
         raise ValueError("density must be a mixture")
@@ -25,16 +25,16 @@ def log_mixture(density: Density) -> Callable[[Any], Any]:
 
 @dataclass(frozen=True)
 class NUTS:
-    """One chain of the no-U-turn sampler, from a point of the window.
+    """One chain of the no-U-turn sampler, started inside the window.
 
     Args:
-        warmup: Steps in which its step size and metric are set.
+        warmup: Steps that adapt the step size and the metric.
     """
 
     warmup: int = 1000
 
     def samples(self, density: Density, n: int, seed: int) -> Array:
-        """``n`` draws, one after another."""
+        """Draws ``n`` states of the chain."""
         jax, blackjax = rival("jax", "JAX"), rival("blackjax", "BlackJAX")
         log_density = log_mixture(density)
         start, setting, drawing = jax.random.split(jax.random.key(seed), 3)
@@ -52,11 +52,11 @@ class NUTS:
 
 @dataclass(frozen=True)
 class TemperedSMC:
-    """Particles that go from a wide Gaussian to the density through powers of it, each as far as the weights allow.
+    """Moves particles from a wide Gaussian to the density through adaptively chosen powers of it.
 
     Args:
-        particles: How many; more samples are drawn from them again.
-        moves: Hamiltonian steps at each temperature.
+        particles: Number of particles; samples are drawn from them with replacement.
+        moves: Hamiltonian Monte Carlo steps per temperature.
         wide: Standard deviation of the Gaussian, in half widths of the window.
     """
 
@@ -65,7 +65,7 @@ class TemperedSMC:
     wide: float = 0.5
 
     def samples(self, density: Density, n: int, seed: int) -> Array:
-        """``n`` of the particles at the end."""
+        """Draws ``n`` of the final particles."""
         jax, blackjax = rival("jax", "JAX"), rival("blackjax", "BlackJAX")
         jnp, sd = jax.numpy, self.wide * (density.high - density.low) / 2
         log_density = log_mixture(density)

@@ -1,4 +1,4 @@
-"""The sampler as a posterior: a small variational autoencoder of digits with a free and with a Gaussian posterior."""
+"""RAS as a posterior: a small variational autoencoder of digits with a free-form and with a Gaussian posterior."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from offmap.files import replacing
-from offmap.sampling.binary_vae import BinaryVAE
+from offmap.sampling import BinaryVAE
 from offmap_bench.figure import Figure
 from offmap_bench.table import Table
 
@@ -20,14 +20,14 @@ NAMES = {"RAS posterior": "ras", "Gaussian posterior": "gaussian"}
 
 
 def digits(seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Training and test rows of scikit-learn's digits, black or white."""
+    """Training and test rows of scikit-learn's digits, binarised."""
     rows = (load_digits().data > 7.5).astype(np.float32)
     train, test = train_test_split(rows, test_size=0.2, random_state=seed)
     return train, test
 
 
 def measure(method: BinaryVAE, column: str, seed: int) -> dict[str, float]:
-    """Fits the model and measures test rows; ``gap`` is what the bound loses."""
+    """Fits the model and scores test rows; ``gap`` is the log-likelihood minus its bound."""
     train, test = digits(seed)
     fitted = method.set_params(random_state=seed, latent=int(column.split()[0])).fit(train)
     likelihood, bound = (float(of(test).mean()) for of in (fitted.log_likelihood, fitted.elbo))
@@ -43,17 +43,18 @@ METRICS = ("log_likelihood", "elbo", "gap", "train_log_likelihood")
 POSTERIORS = Table(
     name="vae-posterior",
     source=SOURCE,
-    caption="Digits of 8 × 8, black or white: log-likelihood of test rows in nats, and the bound trained on.",
+    caption="Binarised digits of 8 × 8 pixels: log-likelihood of test rows in nats, and its lower bound.",
     rows={name: BinaryVAE(posterior=kind) for name, kind in NAMES.items()},  # type: ignore[arg-type]
     columns=("2 latent dimensions", "8 latent dimensions"),
     metrics=METRICS,
     measure=measure,
     seeds={"cpu": range(3), "paper": range(10)},
     profiles={"cpu": {"epochs": 150}, "paper": {"epochs": 1000}},
-    notes="The thesis leaves this experiment to the paper on adversarial variational Bayes; the setting is ours. "
-    "log_likelihood is by importance sampling, 1,000 draws from a Gaussian with the posterior's moments and 1.5 times "
-    "its variance, for both rows: it does not depend on the critic. elbo of the RAS posterior is with the critic's "
-    "density, hence approximate, and may lie above what it bounds. Same decoder, encoder widths, steps and step size.",
+    notes="The thesis refers to the paper on adversarial variational Bayes for this experiment; the setting is ours. "
+    "log_likelihood is estimated by importance sampling in both rows, with 1,000 draws from a Gaussian that has the "
+    "posterior's moments and 1.5 times its variance, and does not depend on the critic. elbo of the RAS posterior uses "
+    "the critic's density; it is approximate, and may exceed the log-likelihood. Decoder, encoder widths, steps and "
+    "learning rate are the same.",
     higher_is_better={"log_likelihood": True, "elbo": True, "train_log_likelihood": True},
 )
 
@@ -61,7 +62,7 @@ SPAN = 3.5
 
 
 def draw_posterior(axes: Axes, fitted: BinaryVAE, row: NDArray[np.float32]) -> None:
-    """Samples of the posterior of one row over its true density on a grid."""
+    """Plots samples of the posterior of one row over its true density on a grid."""
     grid = torch.linspace(-SPAN, SPAN, 161)
     points = torch.cartesian_prod(grid, grid)[None]
     with torch.no_grad():
@@ -73,13 +74,13 @@ def draw_posterior(axes: Axes, fitted: BinaryVAE, row: NDArray[np.float32]) -> N
 
 
 def least_gaussian(fitted: BinaryVAE, rows: NDArray[np.float32], count: int) -> NDArray[np.intp]:
-    """The rows whose bound loses most: those whose posterior is farthest from what it is taken for."""
+    """The rows with the largest gap: those whose true posterior is farthest from the approximate one."""
     gap = fitted.log_likelihood(rows) - fitted.elbo(rows)
     return np.argsort(-gap)[:count]
 
 
 def draw_posteriors(path: Path, profile: str) -> None:
-    """Four test rows that the Gaussian posterior fits worst, with the free one above and with it below."""
+    """Plots the four test rows that the Gaussian posterior fits worst: free-form above, Gaussian below."""
     train, test = digits(0)
     models = {name: POSTERIORS.method(name, profile).set_params(random_state=0, latent=2).fit(train) for name in NAMES}
     worst = test[least_gaussian(models["Gaussian posterior"], test, 4)]

@@ -1,4 +1,4 @@
-"""Sampling from densities known up to a constant: the toy densities of the chapter, and mixtures with far modes."""
+"""Sampling from densities known up to a constant: the toy densities of the chapter, and mixtures with distant modes."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from offmap.files import replacing
 from offmap.sampling import RAS, SVGD, AmortisedSVGD
-from offmap.sampling.densities import (
+from offmap_bench.densities import (
     Density,
     forty_gaussians,
     funnel,
@@ -24,8 +24,8 @@ from offmap.sampling.densities import (
     two_arcs,
     wave,
 )
-from offmap.sampling.quality import mmd, modes_found, symmetric_kl, weight_error
 from offmap_bench.figure import Figure
+from offmap_bench.sample_quality import mmd, modes_found, symmetric_kl, weight_error
 from offmap_bench.table import Table
 from offmap_bench.tables.sampling_mcmc import NUTS, TemperedSMC
 
@@ -41,7 +41,7 @@ DENSITIES: dict[str, Callable[[], Density]] = {
     "40-GMM": forty_gaussians,
     "funnel-10": funnel,
 }
-# Fine bins over a wide window stay empty with fewer: see the notes.
+# With fewer samples, fine bins over a wide window stay empty: see the notes.
 SAMPLES = {"8-GMM": 20_480}
 MANY = 102_400
 COMPARED = 2000
@@ -55,23 +55,23 @@ def density_of(title: str) -> Density:
 
 @dataclass(frozen=True)
 class TrueSamples:
-    """What a perfect sampler would draw."""
+    """The samples of a perfect sampler."""
 
     def samples(self, density: Density, n: int, seed: int) -> NDArray[Any]:
-        """True samples, others than those that samplers are compared with."""
+        """Draws true samples other than those that samplers are compared with."""
         return density.draw(n, seed=seed + 1000).numpy()
 
 
 @dataclass(frozen=True)
 class Particles:
-    """Stein variational gradient descent, with settings of its own that no profile changes."""
+    """Stein variational gradient descent, with settings that no profile changes."""
 
     particles: int = 1000
     moves: int = 1000
     pace: float = 0.1
 
     def samples(self, density: Density, n: int, seed: int) -> NDArray[Any]:
-        """The particles, again and again."""
+        """Draws particles, repeated if ``n`` exceeds their number."""
         scale = (density.high - density.low) / 4
         settings: dict[str, Any] = {"particles": self.particles, "steps": self.moves, "lr": self.pace * scale}
         sampler = SVGD(log_density=density.log_u, dim=density.dim, scale=scale, random_state=seed, **settings)
@@ -79,19 +79,19 @@ class Particles:
 
 
 def draws(method: Any, title: str, n: int, seed: int) -> NDArray[Any]:
-    """Samples of a method that has been taught the density, if it learns."""
+    """Fits the method to the density, if it is fitted, and draws samples."""
     density = density_of(title)
     if hasattr(method, "samples"):
         return np.array(method.samples(density, n, seed))
     settings = {"support": density.support} if isinstance(method, RAS) else {}
-    # Inside a box the generator's own scale is that of the squashing function.
+    # On a bounded support the scale is set by the squashing function.
     scale = 1.0 if settings.get("support") else (density.high - density.low) / 4
     method.set_params(log_density=density.log_u, dim=density.dim, scale=scale, random_state=seed, **settings)
     return method.fit().sample(n, random_state=seed)
 
 
 def measure_histogram(method: Any, title: str, seed: int) -> dict[str, float]:
-    """Symmetric KL on the bins of a histogram, and the discrepancy from true samples."""
+    """Symmetric KL between histogram and density, and the discrepancy from true samples."""
     density = density_of(title)
     start = perf_counter()
     found = draws(method, title, SAMPLES.get(title, MANY), seed)
@@ -104,7 +104,7 @@ def measure_histogram(method: Any, title: str, seed: int) -> dict[str, float]:
 
 
 def measure_modes(method: Any, title: str, seed: int) -> dict[str, float]:
-    """Modes that were found, how evenly, and the discrepancy from true samples."""
+    """Modes found, the error of their weights, and the discrepancy from true samples."""
     density = density_of(title)
     start = perf_counter()
     found = draws(method, title, 10_000, seed)
@@ -128,15 +128,17 @@ PAPER = {
     "lr": 2e-4,
     "critic_lr": 2e-4,
     "critic_steps": 1,
-    "noise": 2,
-    "even": 0.0,
+    "noise_dim": 2,
+    "uniform_share": 0.0,
 }
 PROFILES: dict[str, dict[str, object]] = {"cpu": SETTING, "paper": PAPER}
 
 TOYS = Table(
     name="sampling-toys",
     source=f"{SOURCE}, table of symmetric KL",
-    caption="Samplers that are given a density up to a constant, by histograms of what they draw.",
+    caption=(
+        "Samplers of densities known up to a constant: divergence between histograms of the samples and the density."
+    ),
     rows={
         "true samples": TrueSamples(),
         "RAS, no entropy": RAS(entropy=None),
@@ -159,19 +161,21 @@ TOYS = Table(
         ("RAS, no entropy", "pot2", "symmetric KL"): 8.92,
         ("RAS, both", "pot2", "symmetric KL"): 5.85,
     },
-    notes="The divergence is KL(p‖q) + KL(q‖p) over square bins of side 0.01 on [−1, 1]² (8-GMM), 0.02 (pot1, pot2) or "
-    "0.05 (rings) on [−5, 5]², with 1e-8 added to each. The authors' row of the 8-GMM was computed with the standard "
-    "deviation of a mode in place of its variance; its numbers here are recomputed from their samples, 20,480 of "
-    "them, of which true samples get 0.68. How many samples the other rows come from is not stated: true samples get "
-    "5.1 on pot1_hard with 20,480, so that 1.96 must come from more. We draw 102,400 there; the row of true samples "
-    "says what is the best to be had. pot2 is restricted to its window, with the Beta reference, a tenth of which is "
-    "spread evenly (our addition: without it annealing left a twentieth of the samples in a corner of the window; "
-    "found on pot2 with seeds 0 and 10). The cpu profile trains networks of three layers of 64 units in place of two "
-    "of 128, with noise of 6 dimensions in place of 2, for 3,000 steps in place of 50,000 and more, at larger step "
-    "sizes, with three steps of the critic to one of the generator, and averages the generator's weights; all of it "
-    "the same for all densities. These settings were chosen by the symmetric KL of seed 0, nearly always on the "
-    "8-GMM, after some thirty short trials; the runs here have another seed, but the same densities. SVGD has been "
-    "given no such search; its particles are repeated.",
+    notes=(
+        "The divergence is KL(p‖q) + KL(q‖p) over square bins of side 0.01 on [−1, 1]² (8-GMM), 0.02 (pot1, pot2) or "
+        "0.05 (rings) on [−5, 5]², with 1e-8 added to each bin. The authors' row of the 8-GMM was computed with the "
+        "standard deviation of a mode in place of its variance; its numbers here are recomputed from their 20,480 "
+        "samples, for which true samples get 0.68. The number of samples of the other rows is not stated: true "
+        "samples get 5.1 on pot1_hard with 20,480, so that 1.96 must come from more. We draw 102,400 there; the row "
+        "of true samples is the best possible value. pot2 is restricted to its window, with a Beta reference of which "
+        "a tenth is uniform (an addition of ours: without it, annealing left one sample in twenty in a corner of the "
+        "window; found on pot2 with seeds 0 and 10). The cpu profile trains networks of three layers of 64 units "
+        "instead of two of 128, with 6 dimensions of noise instead of 2, for 3,000 steps instead of 50,000 or more, "
+        "at higher learning rates, with three critic steps per generator step and averaged generator weights; the "
+        "same for all densities. These settings were chosen by the symmetric KL of seed 0, nearly always on the "
+        "8-GMM, in about thirty short trials; the runs here have other seeds but the same densities. SVGD was not "
+        "tuned in this way; its particles are repeated."
+    ),
     higher_is_better={"symmetric KL": False, "MMD²": False},
     formats={"MMD²": ".4f", "seconds": ".0f"},
 )
@@ -179,7 +183,7 @@ TOYS = Table(
 MODES = Table(
     name="sampling-modes",
     source="No table of the chapter: targets that samplers are commonly compared on",
-    caption="Which modes of a mixture are found, and how evenly; 10,000 samples.",
+    caption="Modes of a mixture that are found, and the error of their weights; 10,000 samples.",
     rows={
         "true samples": TrueSamples(),
         "RAS, no entropy": RAS(entropy=None),
@@ -193,9 +197,9 @@ MODES = Table(
     seeds={"cpu": (1, 2, 3), "paper": range(3)},
     profiles=PROFILES,
     notes="A mode counts as found if a tenth of its share of the samples lies within three standard deviations. The "
-    "error of the weights is the total variation from equal shares. 9- and 25-GMM: a square grid with steps of 5 and "
-    "variance 0.3; 40-GMM: means uniform on [−40, 40]², as in Midgley et al. (2022). Seconds are of one run on one "
-    "core, with training or compilation and all.",
+    "weight error is the total variation distance from equal shares. 9- and 25-GMM: a square grid with steps of 5 and "
+    "variance 0.3; 40-GMM: means uniform on [−40, 40]², as in Midgley et al. (2022). Seconds are those of one run on "
+    "one core, including training or compilation.",
     higher_is_better={"modes": True, "weight error": False, "MMD²": False},
     formats={"modes": ".0f", "weight error": ".3f", "MMD²": ".4f", "seconds": ".0f"},
 )
@@ -218,7 +222,7 @@ FUNNEL = Table(
 
 
 def draw_toys(path: Path, profile: str) -> None:
-    """Samples of RAS without and with annealing beside true ones, a row a density."""
+    """Plots samples of RAS without and with annealing beside true samples, one row per density."""
     titles, labels = ("8-GMM", "pot1_hard"), ("true samples", "RAS, no entropy", "RAS, annealing")
     drawing = Drawing(figsize=(9, 6.2), layout="constrained")
     for row, title in zip(drawing.subplots(len(titles), len(labels)), titles, strict=True):
@@ -239,7 +243,7 @@ TABLES = (
     Figure(
         name="sampling-toys-figure",
         source=SOURCE,
-        caption="5,000 true samples of two densities, and what RAS draws without and with annealing.",
+        caption="5,000 true samples of two densities, and samples of RAS without and with annealing.",
         draw=draw_toys,
     ),
 )

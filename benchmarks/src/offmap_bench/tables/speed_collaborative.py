@@ -58,7 +58,7 @@ def measure_adding(method: Any, column: str, seed: int) -> dict[str, float]:
     fill(method, tasks, seed)
     new, _ = exposures(1, NEW * TURNS, seed + 1)
     with threads(1):
-        adding = [timed(partial(method.add_task, 10**9 + i, new[i * NEW : (i + 1) * NEW])) for i in range(TURNS)]
+        adding = [timed(partial(method.add_entity, 10**9 + i, new[i * NEW : (i + 1) * NEW])) for i in range(TURNS)]
         stream = [timed(partial(method.partial_fit, new[i : i + 1], [10**9 + i])) for i in range(TURNS)]
     return {
         "ms, add_task": 1e3 * statistics.median(adding),
@@ -69,8 +69,8 @@ def measure_adding(method: Any, column: str, seed: int) -> dict[str, float]:
 
 def fill(method: Any, tasks: int, seed: int) -> None:
     """Makes tasks known, of twenty exposures each, until there are so many."""
-    while len(method.task_ids_) < tasks:
-        known = len(method.task_ids_)
+    while len(method.entity_ids_) < tasks:
+        known = len(method.entity_ids_)
         fresh = min(5_000, tasks - known)
         X, ids = exposures(fresh, 20 * fresh, seed + known)
         method.partial_fit(X, ids + known)
@@ -90,8 +90,10 @@ def measure_memory(method: Any, column: str, seed: int) -> dict[str, float]:
         sizes = [len(pickle.dumps(method.fit(X[ids == task]))) for task in range(5)]
         return {"bytes a task": statistics.fmean(sizes)}
     method.set_params(random_state=seed).fit(X, ids)
-    state = method.tasks_.state_dict()
-    return {"bytes a task": sum(value.numel() * value.element_size() for value in state.values()) / len(method.tasks_)}
+    state = method.entities_.state_dict()
+    return {
+        "bytes a task": sum(value.numel() * value.element_size() for value in state.values()) / len(method.entities_)
+    }
 
 
 def brief(cls: Any, **parameters: Any) -> Any:

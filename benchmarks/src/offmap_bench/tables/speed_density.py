@@ -1,4 +1,4 @@
-"""How fast images are scored: the default score, its networks' passes alone, and PyOD's autoencoder."""
+"""How fast images are scored: by the score "texture", by its forward passes alone, and by PyOD's autoencoder."""
 
 import statistics
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from offmap_bench.timing import threads
 
 @dataclass(frozen=True, kw_only=True)
 class Scoring:
-    """Images that each contender scores, turn by turn.
+    """Images that the contenders score in turn.
 
     Args:
-        rows: Images a turn.
+        rows: Images per turn.
         side: Pixels of a side.
-        turns: How often each contender has its turn.
+        turns: Turns of each contender.
     """
 
     rows: int = 2048
@@ -33,9 +33,9 @@ class Scoring:
 
 
 def contenders(workload: Scoring, seed: int) -> dict[str, Callable[[], object]]:
-    """The default score, its forward passes alone, and PyOD's VAE on the same images."""
+    """The score "texture", its forward passes alone, and PyOD's VAE on the same images."""
     images = uniform_noise(workload.rows, (workload.side, workload.side), seed)
-    ours = VAEDetector(epochs=1, random_state=seed).fit(images)
+    ours = VAEDetector(novelty_score="texture", epochs=1, random_state=seed).fit(images)
     network, size = ours.network_, chunk_size((workload.side**2,))
     chunks = to_tensor(images[..., None], "cpu").split(size)
 
@@ -59,7 +59,7 @@ def pyod_vae() -> Any:
 
 
 def measure(workload: Scoring, column: str, seed: int) -> dict[str, float]:
-    """Images a second of each contender, and ours as a multiple of the limit."""
+    """Images per second of each contender, and ours as a multiple of the limit."""
     with threads(int(column.split()[0])):
         seconds = take_turns(contenders(workload, seed), workload.turns)
     rates = {name: workload.rows / statistics.median(times) for name, times in seconds.items()}
@@ -70,7 +70,7 @@ def measure(workload: Scoring, column: str, seed: int) -> dict[str, float]:
 IMAGES = Table(
     name="speed-scoring-images",
     source=SOURCE,
-    caption="Images of 28×28 scored a second by the default score of a VAE.",
+    caption="Images of 28×28 scored per second by the score texture of a VAE.",
     rows={"28×28": Scoring()},
     columns=("1 thread", "2 threads"),
     metrics=("ours", "limit", "PyOD", "ours / limit"),
@@ -79,7 +79,7 @@ IMAGES = Table(
     profiles={"cpu": {}},
     formats={"ours": ",.0f", "limit": ",.0f", "PyOD": ",.0f"},
     notes="The limit is one pass of encoder and decoder over the same chunks, already in memory as floats, with "
-    "nothing made of it, all threads on one chunk; ours has a chunk on each thread. PyOD's VAE is a perceptron at its "
+    "nothing made of it, all threads on one chunk; ours has one chunk per thread. PyOD's VAE is a perceptron at its "
     "defaults; it draws latent vectors while scoring, so that its scores differ from call to call. All take turns in "
     "one process; medians over the turns.",
 )

@@ -1,4 +1,4 @@
-"""How fast mutual information is estimated: neighbours beside scikit-learn, networks beside a plain loop, and sums."""
+"""Speed of the estimators: KSG beside scikit-learn, networks beside a plain loop, and sums of many terms."""
 
 import statistics
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ Runners = Mapping[str, Callable[[], object]]
 
 
 def compare(runners: Runners, turns: int) -> dict[str, float]:
-    """The median seconds of two runners that take turns, and how many times as fast the first is."""
+    """Returns the median seconds of two runners that take turns, and how many times as fast the first is."""
     ours, theirs = take_turns(runners, turns).values()
     return {
         "ours": statistics.median(ours),
@@ -35,17 +35,17 @@ def compare(runners: Runners, turns: int) -> dict[str, float]:
     }
 
 
-def ksg_by_sklearn(x: Array, y: Array, k: int = 3) -> float:
-    """KSG as it is commonly written (in NPEET too): scikit-learn's trees find neighbours and count them."""
+def ksg_by_sklearn(x: Array, y: Array, n_neighbors: int = 3) -> float:
+    """Computes KSG as it is commonly written (also in NPEET): scikit-learn's trees find and count neighbours."""
     together = np.hstack([x, y])
-    radius = KDTree(together, metric="chebyshev").query(together, k + 1)[0][:, -1]
+    radius = KDTree(together, metric="chebyshev").query(together, n_neighbors + 1)[0][:, -1]
     counts = [KDTree(part, metric="chebyshev").query_radius(part, radius - 1e-15, count_only=True) for part in (x, y)]
-    return float(digamma(k) + digamma(len(x)) - np.mean(digamma(counts[0]) + digamma(counts[1])))
+    return float(digamma(n_neighbors) + digamma(len(x)) - np.mean(digamma(counts[0]) + digamma(counts[1])))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Neighbours:
-    """Two correlated variables and the two ways to estimate what they share."""
+    """Two correlated variables, and two ways to estimate their mutual information."""
 
     width: int
     rows: int = 10_000
@@ -53,7 +53,7 @@ class Neighbours:
     turns: int = 3
 
     def runners(self, seed: int) -> dict[str, Callable[[], float]]:
-        """Ours first."""
+        """Returns the two runners, ours first."""
         x, noise = np.random.default_rng(seed).normal(size=(2, self.rows, self.width))
         y = 0.7 * x + 0.7 * noise
         if not self.single:
@@ -66,21 +66,21 @@ class Neighbours:
 
 
 def measure_neighbours(work: Neighbours, column: str, seed: int) -> dict[str, float]:
-    """Seconds of both ways, and how far their estimates are apart."""
+    """Measures the seconds of both, and the difference of their estimates."""
     runners = work.runners(seed)
     values = [runner() for runner in runners.values()]
     return compare(runners, work.turns) | {"apart, nats": abs(values[0] - values[1])}
 
 
 class PlainInfoNCE(nn.Module):
-    """InfoNCE as it is commonly written: every pair of the batch is joined to one row and goes through all layers."""
+    """InfoNCE as it is commonly written: every pair of the batch is concatenated and passes through all layers."""
 
     def __init__(self, width: int, hidden: tuple[int, ...]) -> None:
         super().__init__()
         self.network = mlp([2 * width, *hidden, 1])
 
     def loss(self, x: Tensor, y: Tensor) -> Tensor:
-        """Minus the bound."""
+        """Returns minus the bound."""
         rows = len(x)
         pairs = torch.cat([x.repeat_interleave(rows, 0), y.repeat(rows, 1)], dim=1)
         scores = self.network(pairs).reshape(rows, rows)
@@ -98,7 +98,7 @@ class Learning:
     turns: int = 5
 
     def runners(self) -> dict[str, Callable[[], object]]:
-        """Ours first."""
+        """Returns the two runners, ours first."""
         groups = tuple(torch.randn(self.steps * self.batch_size, self.width) for _ in range(4))
         return {"ours": self._ours(groups), "theirs": self._theirs(groups)}
 
@@ -124,7 +124,7 @@ class Learning:
 
 
 def measure_learning(work: Learning, column: str, seed: int) -> dict[str, float]:
-    """Steps a second of both loops."""
+    """Measures steps per second of both loops."""
     with local_seed(seed):
         found = compare(work.runners(), work.turns)
     return found | {name: work.steps / found[name] for name in ("ours", "theirs")}
@@ -132,7 +132,7 @@ def measure_learning(work: Learning, column: str, seed: int) -> dict[str, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """One step of InfoNCE over so many variables: a tree's terms, or all pairs of a full graph."""
+    """One training step of InfoNCE over many variables: the terms of a tree or a line, or all pairs."""
 
     graph: str
     width: int = 8
@@ -141,7 +141,7 @@ class Growth:
     turns: int = 5
 
     def step(self, variables: int) -> Callable[[], object]:
-        """Forward, backward and move."""
+        """Returns a step: forward, backward and update."""
         groups = torch.randn(variables, self.batch_size, self.width)
         model, inputs = self._full(groups) if self.graph == "full" else self._sum(groups)
         descent = descend(Adam(model.parameters()), lambda batch: {"loss": model.loss(*inputs)})
@@ -159,7 +159,7 @@ class Growth:
 
 
 def measure_growth(work: Growth, column: str, seed: int) -> dict[str, float]:
-    """Milliseconds of a step."""
+    """Measures the milliseconds of a step."""
     variables = int(column.split()[0])
     with local_seed(seed):
         seconds = take_turns({"step": work.step(variables)}, work.turns)["step"]
@@ -180,13 +180,13 @@ NEIGHBOURS = Table(
     seeds={"cpu": range(1)},
     profiles={"cpu": {}},
     formats={"ours": ".2f", "theirs": ".2f", "times as fast": ".1f", "apart, nats": ".4f"},
-    notes="Theirs is `mutual_info_regression` in the first row, which takes columns one by one; in the others it is "
-    "KSG with scikit-learn's trees, as NPEET has it. They take turns in one run; medians.",
+    notes="Theirs is `mutual_info_regression` in the first row, which takes columns one by one; in the other rows it "
+    "is KSG with scikit-learn's trees, as in NPEET. They take turns in one run; medians.",
 )
 LEARNING = Table(
     name="speed-information",
     source=SOURCE,
-    caption="Training steps a second of a tree over four variables of 20 columns with InfoNCE.",
+    caption="Training steps per second of a tree over four variables of 20 columns with InfoNCE.",
     rows={f"batches of {size}": Learning(batch_size=size) for size in (64, 128)},
     columns=("one hidden layer of 64",),
     metrics=("ours", "theirs", "times as fast"),
@@ -194,8 +194,8 @@ LEARNING = Table(
     seeds={"cpu": range(3)},
     profiles={"cpu": {}},
     formats={"ours": ",.0f", "theirs": ",.0f", "times as fast": ".1f"},
-    notes="Ours trains the three terms as one stack by the toolkit's loop, its rows in random order; theirs is a loop "
-    "over three networks, each on all joined pairs of the batch, its rows as they come. They take turns; medians.",
+    notes="Ours trains the three terms as one stack in the toolkit's loop, with rows in random order; theirs is a loop "
+    "over three networks, each on all concatenated pairs of the batch, with rows in order. They take turns; medians.",
 )
 GROWTH = Table(
     name="speed-decompositions",
@@ -212,7 +212,7 @@ GROWTH = Table(
     seeds={"cpu": range(3)},
     profiles={"cpu": {}},
     formats={"ms a step": ".1f"},
-    notes="Variables of 8 columns, 64 rows a step. A tree and a line have one term less than variables; all pairs, "
-    "which do not add up to a total correlation, are as many as variables squared, by half.",
+    notes="Variables of 8 columns, 64 rows per step. A tree and a line have one term less than there are variables. "
+    "All pairs do not add up to a total correlation, and their number grows with the square of the variables.",
 )
 TABLES = (NEIGHBOURS, LEARNING, GROWTH)

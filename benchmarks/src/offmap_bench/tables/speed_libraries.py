@@ -1,4 +1,4 @@
-"""How fast a variational autoencoder is fitted and asked, beside other libraries that have one."""
+"""How fast a variational autoencoder is fitted and scores rows, compared with other libraries."""
 
 import logging
 import os
@@ -28,24 +28,24 @@ Contenders = Mapping[str, Callable[[], object]]
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """Rows that each library learns for some epochs, or scores.
+    """Rows that each library is fitted on, or scores.
 
     Args:
-        fitted: Rows to learn.
+        fitted: Rows to fit.
         scored: Rows to score.
         width: Numbers in a row.
         hidden: Width of the one hidden layer on either side.
-        latent: Latent dimensions.
+        latent_dim: Latent dimensions.
         epochs: Passes over the rows.
-        batch_size: Rows a step.
-        turns: How often each library has its turn.
+        batch_size: Rows per gradient step.
+        turns: Turns of each library.
     """
 
     fitted: int = 8192
     scored: int = 1024
     width: int = 784
     hidden: int = 512
-    latent: int = 10
+    latent_dim: int = 10
     epochs: int = 2
     batch_size: int = 128
     turns: int = 5
@@ -55,12 +55,12 @@ class Workload:
         return np.random.default_rng(seed).random((count, self.width), dtype=np.float32)
 
     def ours(self, seed: int) -> VAEDetector:
-        """Our detector, with the score that the others' come nearest to."""
+        """Our detector, with the score that is closest to theirs."""
         return VAEDetector(
-            noise="bernoulli",
-            score="elbo",
+            likelihood="bernoulli",
+            novelty_score="elbo",
             hidden=(self.hidden,),
-            latent=self.latent,
+            latent_dim=self.latent_dim,
             epochs=self.epochs,
             batch_size=self.batch_size,
             random_state=seed,
@@ -68,14 +68,20 @@ class Workload:
 
     def pyod(self, seed: int) -> Any:
         """PyOD's detector with the same layers."""
-        layers = {"encoder_neuron_list": [self.hidden], "decoder_neuron_list": [self.hidden], "latent_dim": self.latent}
+        layers = {
+            "encoder_neuron_list": [self.hidden],
+            "decoder_neuron_list": [self.hidden],
+            "latent_dim": self.latent_dim,
+        }
         rest: dict[str, Any] = {"dropout_rate": 0.0, "random_state": seed, "verbose": 0}
         return rival("pyod.models.vae", "PyOD").VAE(epoch_num=self.epochs, batch_size=self.batch_size, **layers, **rest)
 
     def pythae(self) -> Any:
         """pythae's model, whose layers are these by default."""
         models = rival("pythae.models", "pythae")
-        return models.VAE(models.VAEConfig(input_dim=(self.width,), latent_dim=self.latent, reconstruction_loss="bce"))
+        return models.VAE(
+            models.VAEConfig(input_dim=(self.width,), latent_dim=self.latent_dim, reconstruction_loss="bce")
+        )
 
 
 def train_pythae(workload: Workload, X: Rows, seed: int, folder: Path) -> Any:
@@ -119,7 +125,7 @@ def scoring(workload: Workload, seed: int) -> Contenders:
 
 
 def measure(workload: Workload, column: str, seed: int) -> dict[str, float]:
-    """Rows a second: those of all epochs in a fit, those scored."""
+    """Rows per second: over all epochs of a fit, or when scored."""
     with threads(1), TemporaryDirectory() as folder:
         contenders = fitting(workload, seed, Path(folder)) if column == FIT else scoring(workload, seed)
         seconds = take_turns(contenders, workload.turns)
@@ -131,7 +137,7 @@ TABLES = (
     Table(
         name="speed-libraries",
         source=SOURCE,
-        caption="Rows of 784 numbers a second in a fit, and when scored: libraries with a variational autoencoder.",
+        caption="Rows of 784 numbers per second in a fit, and when scored: libraries with a variational autoencoder.",
         rows={"784-512-10": Workload()},
         columns=COLUMNS,
         metrics=LIBRARIES,
@@ -139,7 +145,7 @@ TABLES = (
         seeds={"cpu": range(3)},
         profiles={"cpu": {}},
         formats=dict.fromkeys(LIBRARIES, ",.0f"),
-        notes="The same layers for all, one thread, steps of 128 rows, 2 epochs of 8,192 rows; all take turns in one "
+        notes="The same layers for all, one thread, batches of 128 rows, 2 epochs of 8,192 rows; all take turns in one "
         "process. A fit is the call a user makes, with all that the library does in it: ours keeps rows aside for the "
         "threshold, PyOD scores its training rows, pythae writes its model to disk. Scores are the bound on the "
         "likelihood (ours), the reconstruction error with a draw of the latent vector (PyOD), and the likelihood of "

@@ -1,4 +1,4 @@
-"""How fast RAS draws beside NUTS and tempered SMC, and how fast it trains beside the bare steps."""
+"""Drawing speed of RAS, NUTS and tempered SMC, and training speed of RAS compared with a hand-written loop."""
 
 import copy
 import statistics
@@ -6,14 +6,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
 from torch.optim import Adam
 
 from offmap.random_state import local_seed
+from offmap.ratio import ratio_loss
 from offmap.sampling import RAS
-from offmap.sampling.densities import Density, ring_of_gaussians
 from offmap.sampling.networks import Critic, Generator
 from offmap.sampling.references import GaussianReference
+from offmap_bench.densities import Density, ring_of_gaussians
 from offmap_bench.table import Table
 from offmap_bench.tables.sampling_mcmc import NUTS, TemperedSMC
 from offmap_bench.tables.sampling_toys import SETTING
@@ -22,26 +22,26 @@ from offmap_bench.timing import timed
 
 SOURCE = "No paper: the speed of this toolkit"
 WANTED = 1_000_000
-# Times as many samples in the longer of two runs: enough to stand out from the time to compile, which varies.
+# Samples of the longer run, in multiples of the shorter one's: enough to stand out from the varying compilation time.
 LONGER = 20
 DENSITY = ring_of_gaussians()
 
 
 def measure_drawing(method: Any, column: str, seed: int) -> dict[str, float]:
-    """Seconds to get ready, and for a million samples; chains and particles are run once and scaled up."""
+    """Seconds to prepare and to draw a million samples; chains and particles are extrapolated from shorter runs."""
     if isinstance(method, RAS):
         ready = timed(method.set_params(log_density=DENSITY.log_u, scale=0.5, random_state=seed).fit)
         turns = take_turns({"draw": lambda: method.sample(WANTED)}, turns=5)["draw"]
         return {"seconds to get ready": ready, "seconds for a million": statistics.median(turns)}
     size = method_size(method)
     short, long = (_timed(method, DENSITY, n, seed) for n in (size, LONGER * size))
-    # What both runs share is compilation and warming up; what the second has more is drawing.
+    # Both runs include compilation and warm-up; the difference between them is drawing.
     each = (long - short) / ((LONGER - 1) * size)
     return {"seconds to get ready": short - each * size, "seconds for a million": each * WANTED}
 
 
 def method_size(method: Any) -> int:
-    """Samples of the shorter of two runs."""
+    """Samples of the shorter run."""
     return 10_000 if isinstance(method, NUTS) else int(method.particles)
 
 
@@ -51,33 +51,34 @@ def _timed(method: Any, density: Density, n: int, seed: int) -> float:
 
 
 class Bare:
-    """The steps of RAS as anyone would write them for this one density, without anything around them."""
+    """The training steps of RAS, written by hand for this one density."""
 
     def __init__(self, batch_size: int, hidden: tuple[int, ...]) -> None:
         self.n = batch_size
         self.generator = Generator(6, 2, hidden, scale=0.5, residual=True)
         self.critic = Critic(2, hidden, scale=0.125)
         betas = (0.5, 0.999)
-        self.mover = Adam(self.generator.parameters(), lr=1e-3, betas=betas, fused=True)
-        self.judge = Adam(self.critic.parameters(), lr=1e-3, betas=betas, fused=True)
+        self.generator_optimizer = Adam(self.generator.parameters(), lr=1e-3, betas=betas, fused=True)
+        self.critic_optimizer = Adam(self.critic.parameters(), lr=1e-3, betas=betas, fused=True)
         self.mean = copy.deepcopy(self.generator)
-        self.reference = GaussianReference.of(self.generator.draw(self.n))
+        self.reference = GaussianReference.fit(self.generator.draw(self.n))
 
     def step(self) -> Tensor:
         """Three steps of the critic and one of the generator."""
         x = self.generator.draw(self.n)
-        self.reference = self.reference.toward(GaussianReference.of(x), 0.05)
+        self.reference = self.reference.toward(GaussianReference.fit(x), 0.05)
         for turn in range(3):
             with torch.no_grad():
                 fresh = x.detach() if turn == 0 else self.generator.draw(self.n)
             w = self.critic(torch.cat([self.reference.draw(self.n), fresh]))
-            self._descend(self.judge, softplus(-w[: self.n]).mean() + softplus(w[self.n :]).mean())
+            self._descend(self.critic_optimizer, ratio_loss(w[: self.n], w[self.n :]))
         self.critic.requires_grad_(False)
         loss = -(self.critic(x) + DENSITY.log_u(x) - self.reference.log_prob(x)).mean()
-        self._descend(self.mover, loss)
+        self._descend(self.generator_optimizer, loss)
         self.critic.requires_grad_(True)
         with torch.no_grad():
-            torch._foreach_lerp_([*self.mean.parameters()], [*self.generator.parameters()], 1e-3)
+            for mean, weight in zip(self.mean.parameters(), self.generator.parameters(), strict=True):
+                mean.lerp_(weight, 1e-3)
         return loss.detach()
 
     def _descend(self, optimizer: Adam, loss: Tensor) -> None:
@@ -87,15 +88,15 @@ class Bare:
 
 
 def measure_training(method: RAS, column: str, seed: int) -> dict[str, float]:
-    """Steps a second of the generator, ours and bare, by turns."""
+    """Generator steps per second of the library and of the hand-written loop, run in turns."""
     steps = 200
     with local_seed(seed):
         bare = Bare(method.batch_size, method.hidden)
-        method.set_params(log_density=DENSITY.log_u, scale=0.5, random_state=seed, steps=steps)._start()
+        method.set_params(log_density=DENSITY.log_u, scale=0.5, random_state=seed, steps=steps)._begin_fit()
 
         def ours() -> None:
             method._build()
-            method._play(None)
+            method._train_generator(None)
 
         runners = {"ours": ours, "bare": lambda: [bare.step() for _ in range(steps)]}
         seconds = take_turns(runners, turns=7)
@@ -115,14 +116,16 @@ DRAWING = Table(
     seeds={"cpu": range(1)},
     profiles={"cpu": {}},
     formats={"seconds to get ready": ".1f", "seconds for a million": ".2f"},
-    notes="RAS gets ready by training, once; the others by compilation and warming up. Their time for a million is "
-    "scaled up from what twenty times the samples take longer. A draw of a chain is counted as a sample, although "
-    "draws of a chain depend on each other and its modes are not all visited: the table flatters NUTS.",
+    notes=(
+        "RAS is prepared by training, once; the others by compilation and warm-up. Their time for a million samples "
+        "is extrapolated from how much longer twenty times the samples take. Each draw of a chain counts as a sample, "
+        "although successive draws are dependent and not all modes are visited: this favours NUTS."
+    ),
 )
 TRAINING = Table(
     name="speed-sampling-training",
     source=SOURCE,
-    caption="Steps a second of the generator of RAS, with three of the critic each: our loop, and the bare steps.",
+    caption="Generator steps per second of RAS, with three critic steps each: the library and a hand-written loop.",
     rows={"RAS": RAS(**SETTING)},
     columns=("8-GMM",),
     metrics=("ours, steps / s", "bare, steps / s", "ours / bare"),
@@ -130,6 +133,6 @@ TRAINING = Table(
     seeds={"cpu": range(3)},
     profiles={"cpu": {}},
     formats={"ours, steps / s": ".0f", "bare, steps / s": ".0f"},
-    notes="Both take turns in one run; the ratio is the median of the turns' ratios.",
+    notes="Both run in turns; the ratio is the median of the ratios of the turns.",
 )
 TABLES = (DRAWING, TRAINING)

@@ -1,4 +1,4 @@
-"""The simulations of the chapter on total correlation: networks on a staircase, and estimators of samples."""
+"""Simulations of total correlation: networks trained on a staircase, and estimators on fixed samples."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,12 +10,12 @@ from offmap_bench.tables.total_correlation_staircase import LEVELS, SEEDS, Climb
 
 SOURCE = "Bai et al., Estimating Total Correlation with Mutual Information Estimators"
 METRICS = ("mean", "bias", "variance", "mse")
-WIDE = (("hidden", (256,)), ("critic", "separable"), ("negatives", "all"))
+WIDE = (("hidden", (256,)), ("critic", "separable"), ("n_negatives", "all"))
 NARROW = {
     "InfoNCE": "infonce",
     "MINE": "mine",
     "NWJ": "nwj",
-    "CLUB": "club-mean",
+    "CLUB": "club_mean",
     "CLUB, spread learnt": "club",
     "BA": "ba",
     "SMILE": "smile",
@@ -41,12 +41,12 @@ STORED = {
 
 
 def level(total: int) -> str:
-    """The column of one level."""
+    """Returns the column label of one level."""
     return f"TC {total}"
 
 
 def measure_climb(climb: Climb, column: str, seed: int) -> dict[str, float]:
-    """Mean, bias, variance and mean squared error over the last batches of one level."""
+    """Measures mean, bias, variance and mean squared error over the last batches of one level."""
     total = int(column.split()[-1])
     values = end_of_level(climb, total, seed)
     bias, variance = float(values.mean()) - total, float(values.var())
@@ -69,24 +69,25 @@ STAIRCASE = Table(
         for total, number in zip(LEVELS, numbers, strict=True)
         if number is not None
     },
-    notes="Four Gaussian variables of 20 columns in two independent pairs, 4000 steps a level, 64 fresh rows a step, "
-    "Adam at 1e-3, the value before the step, one network for all levels; one hidden layer of 15 units as in the "
-    "thesis. The paper's column holds the means of the authors' stored runs: the thesis draws them and prints none. "
-    "CLUB is the thesis's, with a spread of 1; with the spread learnt its limit is 4.2, 8.9, 14.0, 19.7 and 25.9. "
-    "InfoNCE cannot exceed log 64 = 4.16 a term. Ours beside it: negatives are derangements, not draws with "
-    "replacement; BA fits a Gaussian for the entropy; JS, wide, has a separable critic of one hidden layer "
-    "of 256 units (embeddings of 32) and takes all other rows of the batch as negatives.",
+    notes="Four Gaussian variables of 20 columns in two independent pairs; 4000 steps per level, 64 fresh rows per "
+    "step, Adam at 1e-3. The value is taken before each step, and one network is carried through all levels; it has "
+    "one hidden layer of 15 units, as in the thesis. The paper's column holds the means of the authors' stored runs, "
+    "since the thesis draws curves and prints no numbers. CLUB is the thesis's, with unit variance; with a learnt "
+    "variance its limit is 4.2, 8.9, 14.0, 19.7 and 25.9. InfoNCE cannot exceed log 64 = 4.16 per term. Departures: "
+    "negatives are derangements, not draws with replacement; BA fits a Gaussian for the entropy; JS, wide, has a "
+    "separable critic with one hidden layer of 256 units and embeddings of 32, and uses all other rows of the batch as "
+    "negatives.",
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampled:
-    """An estimator of samples, of all variables at once or of the terms of a tree.
+    """A nonparametric estimator, applied to all variables at once or to the terms of a tree.
 
     Args:
-        estimator: Its name.
+        estimator: Name of the estimator.
         decomposition: "direct" or "tree".
-        rows: How many are drawn.
+        rows: Number of rows drawn.
     """
 
     estimator: str
@@ -95,12 +96,12 @@ class Sampled:
 
 
 def sample_column(width: int, total: int) -> str:
-    """The column of one width and level."""
+    """Returns the column label of one width and level."""
     return f"d = {width}, TC {total}"
 
 
 def measure_error(method: Sampled | Climb, column: str, seed: int) -> dict[str, float]:
-    """How far the estimate is from the truth."""
+    """Measures the absolute error of the estimate."""
     width, total = (int(part.split()[-1]) for part in column.split(","))
     if isinstance(method, Climb):
         settings = {**vars(method), "width": width}
@@ -125,12 +126,12 @@ NONPARAMETRIC = Table(
     caption="Absolute error of a total correlation of 2 to 10 nats between four variables of 2 and of 10 columns.",
     rows={
         "KNN": Sampled(estimator="ksg"),
-        "Bias-improved KNN": Sampled(estimator="ksg-improved"),
+        "Bias-improved KNN": Sampled(estimator="ksg_improved"),
         "Kernel density": Sampled(estimator="kde"),
         "Tree CLUB": CLIMBS["Tree CLUB"],
         "Tree KSG": Sampled(estimator="ksg", decomposition="tree"),
-        "Tree bias-improved KSG": Sampled(estimator="ksg-improved", decomposition="tree"),
-        "Tree Gaussian copula": Sampled(estimator="gaussian-copula", decomposition="tree"),
+        "Tree bias-improved KSG": Sampled(estimator="ksg_improved", decomposition="tree"),
+        "Tree Gaussian copula": Sampled(estimator="gaussian_copula", decomposition="tree"),
         "Tree auto": Sampled(estimator="auto", decomposition="tree"),
     },
     columns=tuple(sample_column(width, total) for width in WIDTHS for total in LEVELS),
@@ -145,10 +146,11 @@ NONPARAMETRIC = Table(
         for total, number in zip(LEVELS, numbers, strict=True)
     },
     higher_is_better={"error": False},
-    notes="Estimators of samples see 4000 rows, with 3 neighbours; KNN, bias-improved KNN and kernel densities take "
-    "all four variables at once as in the thesis, Tree splits them. The width of the thesis's kernels is not stated. "
-    "Tree CLUB climbs the staircase as in `total-correlation-staircase`, and its error is that of the mean over the "
-    "last 500 batches. The data are Gaussian, which a Gaussian copula fits and others must find out.",
+    notes="Nonparametric estimators see 4000 rows, with 3 neighbours. KNN, bias-improved KNN and kernel densities take "
+    "all four variables at once, as in the thesis; Tree splits them. The thesis does not state its kernel bandwidth. "
+    "Tree CLUB is trained on the staircase of `total-correlation-staircase`; its error is that of the mean over the "
+    "last 500 batches. The data are Gaussian, which a "
+    "Gaussian copula assumes and the others do not.",
 )
 
 TABLES = (STAIRCASE, NONPARAMETRIC)

@@ -1,4 +1,4 @@
-"""The figures of the chapter on total correlation: the staircases, and bias, variance and error of their ends."""
+"""Figures of total correlation: the staircases, and bias, variance and error at the end of each level."""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,7 +22,7 @@ BARS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")
 
 
 def smooth(values: NDArray[np.float64], bandwidth: int = BANDWIDTH) -> NDArray[np.float64]:
-    """The mean of so many values up to each place; of fewer at the start."""
+    """Returns the running mean of the last ``bandwidth`` values; of fewer at the start."""
     sums = np.cumsum(np.insert(values, 0, 0.0))
     ends = np.arange(1, len(values) + 1)
     starts = np.maximum(ends - bandwidth, 0)
@@ -30,7 +30,7 @@ def smooth(values: NDArray[np.float64], bandwidth: int = BANDWIDTH) -> NDArray[n
 
 
 def draw_staircase(name: str, path: Path, profile: str) -> None:
-    """The estimate at each step of one seed, by line and by tree, with the truth as stairs."""
+    """Draws the estimate at each step of one seed, by line and by tree, with the truth as stairs."""
     rows = [f"{shape.title()} {name}" for shape in DECOMPOSITIONS]
     run(STAIRCASE, profile, rows=rows)
     drawing = Drawing(figsize=(6.4, 3.8), layout="constrained")
@@ -46,14 +46,14 @@ def draw_staircase(name: str, path: Path, profile: str) -> None:
 
 
 def draw_climb(axes: Axes, values: NDArray[np.float64], shape: str) -> None:
-    """One curve: each value faint, their running mean clear."""
+    """Draws each value faintly and their running mean clearly."""
     flat = values.ravel()
     axes.plot(flat, color=COLOURS[shape], alpha=0.2, linewidth=0.4)
     axes.plot(smooth(flat), color=COLOURS[shape], linewidth=1.5, label=shape)
 
 
 def draw_ends(shape: str, path: Path, profile: str) -> None:
-    """Bias, variance and mean squared error at the end of each level, a bar an estimator."""
+    """Draws bias, variance and mean squared error at the end of each level, one bar per estimator."""
     rows = [f"{shape.title()} {name}" for name in DRAWN]
     cells = {(cell.row, cell.column): cell for cell in run(STAIRCASE, profile, rows=rows)}
     drawing = Drawing(figsize=(12, 3.6), layout="constrained")
@@ -86,7 +86,7 @@ TABLES = (
         _figure(
             f"total-correlation-{name.lower().removesuffix(', wide')}",
             "2.2",
-            f"Estimates by {name} while it learns and the total correlation rises; the means of 200 steps are clear.",
+            f"Estimates by {name} in training, while the total correlation rises; bold: running means over 200 steps.",
             partial(draw_staircase, name),
         )
         for name in DRAWN
@@ -95,7 +95,7 @@ TABLES = (
         _figure(
             f"total-correlation-{shape}-errors",
             number,
-            f"Bias, variance and mean squared error of {shape}-like estimates over the last 500 batches of each level.",
+            f"Bias, variance and mean squared error of {shape} estimates over the last 500 batches of each level.",
             partial(draw_ends, shape),
         )
         for shape, number in zip(DECOMPOSITIONS, ("2.6", "2.7"), strict=True)

@@ -1,4 +1,4 @@
-"""The staircase of the chapter on total correlation: an estimator that learns while what is to be found rises."""
+"""The staircase: an estimator is trained while the total correlation of its data rises from level to level."""
 
 import math
 import warnings
@@ -23,7 +23,7 @@ LAST = 500
 
 
 def draw_groups(total: float, width: int, *shape: int) -> list[Tensor]:
-    """Four variables ``(…, width)``, two independent pairs of Gaussians, that share ``total`` nats in all."""
+    """Draws four Gaussian variables ``(…, width)`` in two independent pairs that share ``total`` nats in all."""
     correlation = math.sqrt(1 - math.exp(-total / width))
     rest = math.sqrt(1 - correlation**2)
     first, second, noise, other = torch.randn(4, *shape, width)
@@ -32,16 +32,16 @@ def draw_groups(total: float, width: int, *shape: int) -> list[Tensor]:
 
 @dataclass(frozen=True, kw_only=True)
 class Climb:
-    """One estimator that goes up the levels of total correlation, carried over from each to the next.
+    """One estimator that is trained on all levels of total correlation, one after another.
 
     Args:
         decomposition: "line" or "tree".
-        estimator: Its name.
-        settings: Of the estimator, as pairs of name and value.
-        lr: Step size of Adam.
+        estimator: Name of the estimator.
+        settings: Settings of the estimator, as pairs of name and value.
+        lr: Learning rate of Adam.
         width: Columns of each of the four variables.
-        steps: Steps a level, each on fresh rows.
-        batch_size: Rows a step.
+        steps: Steps per level, each on fresh rows.
+        batch_size: Rows per step.
     """
 
     decomposition: str
@@ -55,7 +55,7 @@ class Climb:
 
 @dataclass(frozen=True)
 class Level:
-    """Fresh batches of every seed at one level of total correlation."""
+    """Draws fresh batches of every seed at one level of total correlation."""
 
     climb: Climb
     total: float
@@ -69,7 +69,7 @@ class Level:
 
 
 class SideBySide:
-    """The climbs of all seeds as one stack of estimators: a step of all costs little more than a step of one."""
+    """The estimators of all seeds as one stack; a step of all costs little more than a step of one."""
 
     def __init__(self, climb: Climb) -> None:
         settings = dict(climb.settings)
@@ -83,12 +83,12 @@ class SideBySide:
         self.values: list[Tensor] = []
 
     def pairs(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Both sides of each term of each seed."""
+        """Returns both sides of each term of each seed."""
         left, right = zip(*(self.sum.pairs(groups) for groups in zip(*batch, strict=True)), strict=True)
         return torch.cat(left), torch.cat(right)
 
     def step(self, batch: Batch) -> dict[str, Tensor]:
-        """Notes the value of each seed, then moves."""
+        """Records the value of each seed, then trains."""
         with torch.no_grad():
             values = self.stack.value(*self.pairs(batch))
         self.values.append(values.unflatten(0, (len(SEEDS), -1)).sum(1))
@@ -97,7 +97,7 @@ class SideBySide:
 
 @lru_cache(maxsize=64)
 def climbed(climb: Climb) -> NDArray[np.float64]:
-    """The value before each step, ``(seeds, levels, steps)``."""
+    """Returns the value before each step, ``(seeds, levels, steps)``."""
     with local_seed(0), warnings.catch_warnings():
         warnings.simplefilter("ignore", SaturationWarning)
         climbers = SideBySide(climb)
@@ -108,5 +108,5 @@ def climbed(climb: Climb) -> NDArray[np.float64]:
 
 
 def end_of_level(climb: Climb, total: int, seed: int) -> NDArray[np.float64]:
-    """The values before the last steps at the level ``total``."""
+    """Returns the values before the last steps of the level ``total``."""
     return climbed(climb)[seed, LEVELS.index(total), -LAST:]

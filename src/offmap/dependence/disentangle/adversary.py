@@ -1,72 +1,78 @@
-"""The adversary: tells images from decoded mixtures of codes.
+"""An adversary that compares decoded mixtures of codes with real data.
 
 Reference: Open-World Learning (thesis), table 2.7; Miyato et al., Spectral Normalization for Generative Adversarial
 Networks, arXiv:1802.05957.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import softplus
 from torch.nn.utils.parametrizations import spectral_norm
 from torch.optim import Adam, Optimizer
 
+from offmap.ratio import loss_on_p, ratio_loss
 from offmap.train import Batch, descend
 
-
-class Adversary(nn.Module):
-    """Tells images from decoded mixtures of codes; its layers are held to a spectral norm of 1.
-
-    Args:
-        channels: Of the first layer, 32 in the thesis.
-    """
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        widths = [3, channels, 2 * channels]
-        layers: list[nn.Module] = []
-        for before, after in pairwise(widths):
-            layers += [spectral_norm(nn.Conv2d(before, after, 5, padding=2, bias=False)), nn.BatchNorm2d(after)]
-            layers += [nn.ReLU(), nn.MaxPool2d(2)]
-        self.layers = nn.Sequential(*layers, nn.Flatten(), spectral_norm(nn.Linear(widths[-1] * 8 * 8, 1)))
-
-    def forward(self, images: Tensor) -> Tensor:
-        """A logit an image, above 0 for those taken for real."""
-        return self.layers(images).squeeze(1)
+_SMALLEST_SIDE = 4
 
 
-class Opponent:
-    """An adversary with what it takes to train it, in turns with the decoder that it watches.
+def discriminator(shape: Sequence[int], conv_channels: int, hidden: Sequence[int]) -> nn.Sequential:
+    """Makes a network from images ``(n, c, h, w)`` or rows ``(n, d)`` to one logit each, high for real data.
 
-    The images that it judged last are the ones that it learns from next, so that they are made once a batch.
+    The spectral norm of its layers is held at 1.
 
     Args:
-        channels: Of the adversary's first layer.
-        lr: Learning rate of the model that it watches; its own is half of that.
-        device: Where torch works.
+        shape: Shape of one image or row.
+        conv_channels: Channels of the first of two convolutions, for images.
+        hidden: Widths of the hidden layers, for rows.
+    """
+    layers: list[nn.Module] = []
+    if len(shape) == 1:
+        for before, after in pairwise([*shape, *hidden]):
+            layers += [spectral_norm(nn.Linear(before, after)), nn.ReLU()]
+        return nn.Sequential(*layers, spectral_norm(nn.Linear([*shape, *hidden][-1], 1)), nn.Flatten(0))
+    if min(shape[1:]) < _SMALLEST_SIDE:
+        raise ValueError(f"adversary=True needs images of at least {_SMALLEST_SIDE} pixels per side; got {shape[1:]}")
+    widths = [shape[0], conv_channels, 2 * conv_channels]
+    for before, after in pairwise(widths):
+        layers += [spectral_norm(nn.Conv2d(before, after, 5, padding=2, bias=False)), nn.BatchNorm2d(after)]
+        layers += [nn.ReLU(), nn.MaxPool2d(2)]
+    flat = widths[-1] * (shape[1] // 4) * (shape[2] // 4)
+    return nn.Sequential(*layers, nn.Flatten(), spectral_norm(nn.Linear(flat, 1)), nn.Flatten(0))
+
+
+class Adversary:
+    """A discriminator with its optimiser, trained in turns with a decoder.
+
+    It learns from the data that it scored last, so that they are decoded once per batch.
+
+    Args:
+        network: The discriminator.
+        lr: Learning rate of the decoder; that of the discriminator is half of it.
     """
 
-    def __init__(self, channels: int, lr: float, device: str) -> None:
-        self.network = Adversary(channels).to(device)
-        self.optimizer = Adam(self.network.parameters(), lr=lr / 2, betas=(0.5, 0.999))
-        self._descend = descend(self.optimizer, self._mistaken)
-        self._made = torch.empty(0)
+    def __init__(self, network: nn.Module, lr: float) -> None:
+        self.network = network
+        self.optimizer = Adam(network.parameters(), lr=lr / 2, betas=(0.5, 0.999))
+        self._descend = descend(self.optimizer, self._loss)
+        self._decoded = torch.empty(0)
 
     @property
     def state(self) -> dict[str, nn.Module | Optimizer]:
-        """What training must keep."""
+        """What the training loop must know of."""
         return {"adversary": self.network, "adversary_optimizer": self.optimizer}
 
-    def sees_through(self, made: Tensor) -> Tensor:
-        r"""The decoder's loss, $-\log H(x^\dagger)$: how surely made-up images are taken for what they are."""
-        self._made = made.detach()
-        return softplus(-self.network(made)).mean()
+    def decoder_loss(self, decoded: Tensor) -> Tensor:
+        r"""Returns the decoder's loss $-\log H(x^\dagger)$, low when decoded data are taken for real."""
+        self._decoded = decoded.detach()
+        return loss_on_p(self.network(decoded)).mean()
 
-    def learn(self, images: Tensor) -> dict[str, Tensor]:
-        """Makes one step on real images and those that were judged last."""
-        return self._descend((images, self._made))
+    def learn(self, real: Tensor) -> dict[str, Tensor]:
+        """Makes one step on real data and the decoded data that were scored last."""
+        return self._descend((real, self._decoded))
 
-    def _mistaken(self, batch: Batch) -> dict[str, Tensor]:
-        real, made = batch
-        return {"adversary": softplus(-self.network(real)).mean() + softplus(self.network(made)).mean()}
+    def _loss(self, batch: Batch) -> dict[str, Tensor]:
+        real, decoded = batch
+        return {"adversary": ratio_loss(self.network(real), self.network(decoded))}

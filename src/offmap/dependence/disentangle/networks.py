@@ -1,53 +1,88 @@
-"""The networks of the colour digits: encoder, decoder and the two heads.
+"""Encoders and decoders for images and for rows.
 
-Reference: Open-World Learning (thesis), tables 2.5 and 2.6. Batch normalisation stands in for the instance
-normalisation there, by which an image and the same image at half its brightness have one and the same code.
+Reference: Open-World Learning (thesis), tables 2.5 and 2.6, for images of 32×32. Batch normalisation replaces the
+instance normalisation there, by which an image and the same image at half its brightness would have the same code.
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from offmap.nets import mlp
 
 _SLOPE = 0.2
+_MOST_HALVINGS = 4
+_CHUNK = 512
+
+Shape = Sequence[int]
 
 
-def encoder(outputs: int, channels: int, *, standardised: bool) -> nn.Sequential:
-    """Maps images ``(n, 3, 32, 32)`` to ``(n, outputs)``; each layer halves the image and doubles the channels.
+def encoder(shape: Shape, outputs: int, conv_channels: int, hidden: Sequence[int], *, standardised: bool) -> nn.Module:
+    """Makes a network from images ``(n, c, h, w)`` or rows ``(n, d)`` to ``(n, outputs)``.
 
     Args:
-        outputs: Width of the result.
-        channels: Of the first layer, 64 in the thesis.
-        standardised: Whether each number of the result has mean 0 and variance 1 over the training images.
+        shape: Shape of one image or row.
+        outputs: Number of outputs.
+        conv_channels: Channels of the first convolution, for images; each layer halves the sides and doubles them.
+        hidden: Widths of the hidden layers, for rows.
+        standardised: Whether the outputs have mean 0 and variance 1 over the training data.
     """
-    widths = [3, channels, 2 * channels, 4 * channels, 8 * channels]
-    layers: list[nn.Module] = []
-    for before, after in pairwise(widths):
-        layers += [nn.Conv2d(before, after, 4, 2, 1, bias=False), nn.BatchNorm2d(after), nn.LeakyReLU(_SLOPE)]
-    layers += [nn.Conv2d(widths[-1], outputs, 2), nn.Flatten()]
+    images = len(shape) == 3
+    layers = [*_image_encoder(shape, outputs, conv_channels)] if images else [mlp([*shape, *hidden, outputs])]
     return nn.Sequential(*layers, nn.BatchNorm1d(outputs, affine=False) if standardised else nn.Identity())
 
 
-def decoder(inputs: int, channels: int) -> nn.Sequential:
-    """Maps ``(n, inputs)`` to images ``(n, 3, 32, 32)`` in [-1, 1]: the encoder's layers mirrored.
+def decoder(inputs: int, shape: Shape, conv_channels: int, hidden: Sequence[int]) -> nn.Module:
+    """Makes the mirror image of ``encoder``; images are in [-1, 1].
 
     Args:
-        inputs: Width of a row.
-        channels: Of the last layer but one, 64 in the thesis.
+        inputs: Number of inputs.
+        shape: Shape of one image or row.
+        conv_channels: Channels of the last layer but one, for images.
+        hidden: Widths of the encoder's hidden layers, for rows.
     """
-    widths = [8 * channels, 4 * channels, 2 * channels, channels]
-    layers: list[nn.Module] = [nn.Unflatten(1, (inputs, 1, 1)), nn.ConvTranspose2d(inputs, widths[0], 2)]
+    if len(shape) == 3:
+        return nn.Sequential(*_image_decoder(inputs, shape, conv_channels))
+    return mlp([inputs, *reversed(hidden), *shape])
+
+
+def _halvings(shape: Shape) -> int:
+    """Number of stride-2 layers that leave sides of at least 2 pixels."""
+    return max(0, min(_MOST_HALVINGS, min(shape[1:]).bit_length() - 2))
+
+
+def _image_encoder(shape: Shape, outputs: int, conv_channels: int) -> Iterator[nn.Module]:
+    depth = _halvings(shape)
+    widths = [shape[0], *(conv_channels * 2**layer for layer in range(depth))]
     for before, after in pairwise(widths):
-        layers += [nn.ConvTranspose2d(before, after, 4, 2, 1, bias=False), nn.BatchNorm2d(after), nn.LeakyReLU(_SLOPE)]
-    return nn.Sequential(*layers, nn.ConvTranspose2d(widths[-1], 3, 4, 2, 1), nn.Tanh())
+        yield from (nn.Conv2d(before, after, 4, 2, 1, bias=False), nn.BatchNorm2d(after), nn.LeakyReLU(_SLOPE))
+    yield nn.Conv2d(widths[-1], outputs, (shape[1] >> depth, shape[2] >> depth))
+    yield nn.Flatten()
 
 
-def digit_head(inputs: int) -> nn.Sequential:
-    """Reads ten logits from a digit code."""
-    return mlp([inputs, 16, 10])
+def _image_decoder(inputs: int, shape: Shape, conv_channels: int) -> Iterator[nn.Module]:
+    depth = _halvings(shape)
+    widths = [*(conv_channels * 2**layer for layer in reversed(range(depth))), shape[0]]
+    yield nn.Unflatten(1, (inputs, 1, 1))
+    yield nn.ConvTranspose2d(inputs, widths[0], (shape[1] >> depth, shape[2] >> depth))
+    for layer, (before, after) in zip(reversed(range(depth)), pairwise(widths), strict=True):
+        # Sides 2k and 2k + 1 were both halved to k.
+        odd = ((shape[1] >> layer) % 2, (shape[2] >> layer) % 2)
+        yield nn.ConvTranspose2d(before, after, 4, 2, 1, output_padding=odd, bias=layer == 0)
+        if layer:
+            yield from (nn.BatchNorm2d(after), nn.LeakyReLU(_SLOPE))
+    yield nn.Tanh()
 
 
-def colour_head(inputs: int) -> nn.Sequential:
-    """Reads red, green and blue from a colour code."""
-    return nn.Sequential(mlp([inputs, 16, 3]), nn.Sigmoid())
+def in_chunks(network: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
+    """Applies a network to chunks of one fixed size, so that a row gets the same bytes in any batch."""
+    with torch.inference_mode():
+        return torch.cat([network(chunk) for chunk in _chunks(rows)])[: len(rows)].cpu()
+
+
+def _chunks(rows: Tensor) -> Iterator[Tensor]:
+    for start in range(0, len(rows), _CHUNK):
+        chunk = rows[start : start + _CHUNK]
+        yield torch.cat([chunk, chunk.new_zeros(_CHUNK - len(chunk), *rows.shape[1:])])

@@ -1,19 +1,8 @@
-"""Soft Q-learning with a policy that draws from the exponential of its Q-function in one pass."""
+"""Soft Q-learning with a policy that draws actions in one forward pass."""
 
 from offmap.sampling.rl.agent import SoftQAgent
-from offmap.sampling.rl.episodes import Episodes, arrivals, evaluate
-from offmap.sampling.rl.gym_world import GymWorld, gymnasium
-from offmap.sampling.rl.multi_goal import MultiGoalWorld
-from offmap.sampling.rl.world import Outcome, World
+from offmap.sampling.rl.environment import Environment, StepResult
+from offmap.sampling.rl.episodes import Episodes, evaluate
+from offmap.sampling.rl.gym_environment import GymEnvironment
 
-__all__ = [
-    "Episodes",
-    "GymWorld",
-    "MultiGoalWorld",
-    "Outcome",
-    "SoftQAgent",
-    "World",
-    "arrivals",
-    "evaluate",
-    "gymnasium",
-]
+__all__ = ["Environment", "Episodes", "GymEnvironment", "SoftQAgent", "StepResult", "evaluate"]

@@ -1,7 +1,8 @@
-"""Soft Q-learning: an agent that keeps every good option open."""
+"""Soft Q-learning."""
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -15,68 +16,79 @@ from offmap import parameters, persist
 from offmap.nets import frozen
 from offmap.parameters import Count, Fraction, Natural, NonNegative, Positive, Share
 from offmap.random_state import draw_seed, local_seed
+from offmap.sampling.draws import require_count, torch_rng
+from offmap.sampling.rl.environment import Environment
 from offmap.sampling.rl.experience import Experience
 from offmap.sampling.rl.policy import Policy
-from offmap.sampling.rl.proposals import Propose, adaptive, uniform
+from offmap.sampling.rl.proposals import Proposal, adaptive_proposal, uniform_proposal
 from offmap.sampling.rl.ras_policy import RASPolicy
-from offmap.sampling.rl.replay import Replay
+from offmap.sampling.rl.replay_buffer import ReplayBuffer
 from offmap.sampling.rl.soft_q import QLearning, SoftQ
 from offmap.sampling.rl.svgd_policy import SVGDPolicy
-from offmap.sampling.rl.world import World
 from offmap.train import Batch, History, Step, descend, train
 
-# World steps between two moves of the progress bar, and two entries of the history.
-_STEPS_AN_EPOCH = 100
+# Environment steps per update of the progress bar and per entry of the history.
+_STEPS_PER_EPOCH = 100
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SoftQAgent(BaseEstimator):
-    r"""Learns a soft Q-function, and a policy that draws from $\pi(a \mid s) \propto e^{Q(s, a) / \alpha}$ in one pass.
+    r"""Learns a soft Q-function and a policy that draws from $\pi(a \mid s) \propto e^{Q(s, a) / \alpha}$ in one pass.
 
-    The defaults are the paper's; ``SoftQAgent.modern`` has what has proved itself since.
+    The defaults are the paper's; ``SoftQAgent.modern`` has the settings that later work found to be better.
 
     Args:
-        policy: "ras" (reference-based adversarial sampling) or "svgd" (Stein variational gradient descent).
-        temperature: $\alpha$: how much reward one nat of entropy is worth.
-        discount: How much the next step's reward is worth today.
-        steps: Steps in the environment, over all copies.
-        warmup: How many of them are taken at random before learning starts.
-        exploration: Share of the copies that act at random throughout, so that the Q-function stays right about what
-            the policy has turned from.
-        updates: Steps of learning after each step of the world (that is, of all its copies together).
+        policy: How the policy is trained: "ras" (reference-based adversarial sampling) or "svgd" (Stein variational
+            gradient descent).
+        temperature: $\alpha$, the reward that one nat of entropy is worth. Lower it for a policy closer to the best
+            action, raise it to keep more alternatives.
+        discount: Discount factor of the next step's value.
+        steps: Environment steps, over all copies.
+        warmup: Environment steps with random actions before training starts.
+        exploration: Share of the copies that always act at random, so that the Q-function stays accurate for actions
+            that the policy no longer takes.
+        updates: Training steps per step of all copies.
         hidden: Widths of the hidden layers of every network.
-        particles: Actions that the policy's training looks at in each state.
-        value_particles: Actions at which the value of a state is estimated.
-        proposal: Where these come from: "uniform", all over the bounds, or "adaptive", half of them from a reference of
-            the policy's own actions, which a sharp Q-function needs.
-        candidates: Actions drawn for each one taken, which is chosen in proportion to $e^{Q(s, a) / \alpha}$: more than
-            one makes the agent keener than its policy, the more so where that has learnt least.
-        policy_batch: Transitions of a batch whose states the policy learns from.
-        entropy: Weight of the cycle bound on the entropy of the "ras" policy.
-        standardise: Shows the critic each action in units of the reference of its state.
-        twin: Learns two Q-functions and believes the lower.
-        target: The slower copy of the Q-function: "hard" copies every ``target_every`` steps, "polyak" follows at
-            ``polyak`` a step.
-        target_every: Steps of learning between hard copies.
-        polyak: Share of the way that the copy goes at each step.
-        lr: Step size of Q-function and policy.
-        critic_lr: Step size of the policy's critic.
-        batch_size: Transitions a step.
-        capacity: Transitions that are remembered.
-        random_state: Seed; with one, the same world gives the same agent.
+        particles: Actions per state that the policy is trained on.
+        value_particles: Actions per state at which the value of a state is estimated.
+        proposal: The distribution of these actions: "uniform" over the bounds, or "adaptive", half of them from a Beta
+            fitted to the policy's actions. Use "adaptive" where the Q-function has narrow peaks.
+        candidates: Actions drawn for each action taken, which is chosen in proportion to $e^{Q(s, a) / \alpha}$. More
+            than one makes up for a policy that has not converged, and makes it sharper.
+        policy_batch_size: States per step of the policy; it takes the first ones of the batch.
+        cycle_weight: Weight of the cycle bound on the entropy of the "ras" policy.
+        standardise_actions: Shows the critic each action standardised by the reference of its state.
+        twin: Trains two Q-functions and uses the lower value.
+        target: How the target network follows the Q-function: "hard" copies it every ``target_every`` training steps,
+            "polyak" moves by the share ``polyak`` at every step.
+        target_every: Training steps between hard copies.
+        polyak: Share of the distance that the target network moves per step.
+        lr: Learning rate of Q-function and policy.
+        critic_lr: Learning rate of the policy's critic.
+        batch_size: Transitions per training step.
+        replay_capacity: Transitions that the replay buffer holds.
+        random_state: Seed of the fit; the same seed and environment give the same agent.
+
+    Attributes:
+        q_: The soft Q-function, in units of the temperature.
+        policy_: The policy network.
+        state_dim_: Dimensions of a state.
+        action_dim_: Dimensions of an action.
+        returns_: Return of every training episode of the copies that do not explore, in the order they ended.
+        history_: Mean of each loss over every 100 environment steps, by name.
 
     Reference: Li et al., Adversarial Learning of a Sampler Based on an Unnormalized Distribution;
     Haarnoja et al., Reinforcement Learning with Deep Energy-Based Policies, arXiv:1702.08165.
 
     Example:
-        >>> from offmap.sampling.rl import MultiGoalWorld
-        >>> agent = SoftQAgent(steps=600, warmup=300, random_state=0).fit(MultiGoalWorld(copies=10))
-        >>> agent.sample(torch.zeros(1, 2), count=5).shape
-        torch.Size([1, 5, 2])
+        >>> from offmap.sampling.rl import GymEnvironment
+        >>> agent = SoftQAgent(steps=340, warmup=300, random_state=0).fit(GymEnvironment("Pendulum-v1", n_envs=10))
+        >>> agent.sample(torch.zeros(2, 3), count=5).shape
+        torch.Size([2, 5, 1])
     """
 
-    # What every fitted one knows: a file without it is refused.
-    always_fitted: ClassVar[frozenset[str]] = frozenset({"history_", "returns_", "widths_"})
+    # A model file that lacks one of these is refused.
+    always_fitted: ClassVar[frozenset[str]] = frozenset({"action_dim_", "history_", "returns_", "state_dim_"})
 
     policy: Literal["ras", "svgd"] = "ras"
     temperature: Positive = 1.0
@@ -90,9 +102,9 @@ class SoftQAgent(BaseEstimator):
     value_particles: Count = 16
     proposal: Literal["uniform", "adaptive"] = "uniform"
     candidates: Count = 1
-    policy_batch: Count = 128
-    entropy: NonNegative = 0.0
-    standardise: bool = False
+    policy_batch_size: Count = 128
+    cycle_weight: NonNegative = 0.0
+    standardise_actions: bool = False
     twin: bool = False
     target: Literal["hard", "polyak"] = "hard"
     target_every: Count = 1000
@@ -100,57 +112,72 @@ class SoftQAgent(BaseEstimator):
     lr: Positive = 3e-4
     critic_lr: Positive = 1e-3
     batch_size: Count = 128
-    capacity: Count = 1_000_000
+    replay_capacity: Count = 1_000_000
     random_state: int | None = None
 
     @classmethod
     def modern(cls, **changes: Any) -> Self:
-        """The preset: twin Q-functions, a slow target, values from near the policy's actions, a critic that keeps up.
+        """Twin Q-functions, a Polyak target, adaptive proposals and standardised actions, at higher learning rates.
 
         Args:
-            **changes: Parameters that differ from it.
+            **changes: Parameters that differ from these settings.
         """
         values = {"twin": True, "target": "polyak", "proposal": "adaptive", "lr": 1e-3}
-        return cls(**{**values, "standardise": True, "critic_lr": 3e-3, **changes})
+        return cls(**{**values, "standardise_actions": True, "critic_lr": 3e-3, **changes})
 
-    def fit(self, world: World) -> Self:
-        """Acts in ``world`` and learns from it.
-
-        ``returns_`` then holds the return of every episode of training, and ``history_`` the mean of each term.
-        """
+    def fit(self, environment: Environment) -> Self:
+        """Acts in ``environment`` and learns from the transitions."""
         parameters.check(self)
         if self.particles < 2:
-            raise ValueError(f"particles must be at least 2, for one has no spread; got {self.particles}")
+            raise ValueError(f"particles must be at least 2, to have a variance; got {self.particles}")
         if self.warmup >= self.steps:
-            raise ValueError(f"warmup must be below steps; got {self.warmup} of {self.steps}")
+            raise ValueError(f"warmup must be below steps, {self.steps}; got {self.warmup}")
         seed = draw_seed(self.random_state)
         with local_seed(seed):
-            self.widths_ = (world.state_width, world.action_width)
+            self.state_dim_, self.action_dim_ = environment.state_dim, environment.action_dim
             self._build()
-            experience = self._begin(world, seed)
-            epochs = self._rounds(world) // experience.steps
+            experience = self._warmed_up(environment, seed)
+            epochs = self._learning_steps(environment) // experience.steps
             state = {"q": self.q_, "policy": self.policy_}
-            self.history_: History = train(self._step(), experience, epochs=epochs, state=state, label="soft Q")
+            self.history_: History = train(
+                self._training_step(), experience, epochs=epochs, state=state, label="soft Q"
+            )
         self.returns_ = np.array(experience.returns)
         return self
 
-    def sample(self, states: Tensor, count: int = 1) -> Tensor:
-        """Draws ``count`` actions of each state, ``(n, count, a)``, each number in [-1, 1]."""
+    def sample(self, states: Tensor, count: int = 1, rng: torch.Generator | None = None) -> Tensor:
+        """Draws ``count`` actions per state, ``(n, count, a)``, each coordinate in [-1, 1].
+
+        Args:
+            states: States, ``(n, s)``.
+            count: Actions per state.
+            rng: Generator to draw from, for actions that can be repeated; without one, every call draws anew.
+        """
         check_is_fitted(self, "policy_")
         with torch.no_grad():
-            return self.policy_.draw(states, count)
+            return self.policy_.draw(states, require_count("count", count), rng or torch_rng())
 
-    def act(self, states: Tensor) -> Tensor:
-        """Draws one action of each state, ``(n, a)``; of several ``candidates``, those of high Q more often."""
-        actions = self.sample(states, self.candidates)
+    def act(self, states: Tensor, rng: torch.Generator | None = None) -> Tensor:
+        """Draws one action per state, ``(n, a)``; of several ``candidates``, those of high Q are more likely.
+
+        Args:
+            states: States, ``(n, s)``.
+            rng: Generator to draw from, for actions that can be repeated; without one, every call draws anew.
+        """
+        rng = rng or torch_rng()
+        actions = self.sample(states, self.candidates, rng)
         if self.candidates == 1:
             return actions[:, 0]
         with torch.no_grad():
-            chosen = torch.multinomial(self.q_.lowest(states, actions).softmax(dim=1), 1)[:, 0]
+            weights = self.q_.lowest(states, actions).softmax(dim=1)
+            chosen = torch.multinomial(weights, 1, generator=rng)[:, 0]
         return actions[torch.arange(len(states)), chosen]
 
     def best(self, states: Tensor) -> Tensor:
-        """The one of ``particles`` actions, from noise that is always the same, with the highest Q: no chance in it."""
+        """Returns the action with the highest Q among ``particles`` actions per state, ``(n, a)``.
+
+        These actions come from the same noise at every call, so that the same state gives the same action.
+        """
         check_is_fitted(self, "policy_")
         with torch.no_grad():
             actions = self.policy_.generator(self.policy_.fixed_noise.expand(len(states), -1, -1), states)
@@ -158,64 +185,65 @@ class SoftQAgent(BaseEstimator):
         return actions[torch.arange(len(states)), chosen]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the agent to one safetensors file; ``offmap.load`` reads it."""
+        """Writes the fitted agent to one safetensors file, which ``offmap.load`` reads."""
         check_is_fitted(self, "policy_")
         persist.save(self, path)
 
     def _build(self) -> None:
-        widths, hidden = self.widths_, tuple(self.hidden)
-        self.q_ = SoftQ(*widths, hidden, heads=2 if self.twin else 1)
-        self.policy_: Policy = SVGDPolicy(*widths, hidden, self.particles)
+        dims, hidden = (self.state_dim_, self.action_dim_), tuple(self.hidden)
+        self.q_ = SoftQ(*dims, hidden, heads=2 if self.twin else 1)
+        # An SVGD policy is made in either case: the draws of its weights are part of what a seed gives.
+        self.policy_: Policy = SVGDPolicy(*dims, hidden, self.particles)
         if self.policy == "ras":
-            own = {name: getattr(self, name) for name in ("entropy", "critic_lr", "standardise")}
-            self.policy_ = RASPolicy(*widths, hidden, self.particles, **own)
+            own = {name: getattr(self, name) for name in ("cycle_weight", "critic_lr", "standardise_actions")}
+            self.policy_ = RASPolicy(*dims, hidden, self.particles, **own)
 
-    def _begin(self, world: World, seed: int) -> Experience:
-        """The experience of a world that has seen nothing but random actions."""
-        world.reset(seed)
-        replay = Replay(min(self.capacity, self.steps + world.copies), *self.widths_)
-        steps = min(_STEPS_AN_EPOCH, self._rounds(world))
+    def _warmed_up(self, environment: Environment, seed: int) -> Experience:
+        """Resets the environment and collects the transitions of ``warmup``."""
+        environment.reset(seed)
+        capacity = min(self.replay_capacity, self.steps + environment.n_envs)
         experience = Experience(
-            world,
-            self.act,
-            replay,
-            steps=steps,
+            environment,
+            # Training draws from torch's global generator, which ``fit`` has seeded.
+            partial(self.act, rng=torch.default_generator),
+            ReplayBuffer(capacity, self.state_dim_, self.action_dim_),
+            steps=min(_STEPS_PER_EPOCH, self._learning_steps(environment)),
             updates=self.updates,
             batch_size=self.batch_size,
-            exploring=int(self.exploration * world.copies),
+            n_exploring=int(self.exploration * environment.n_envs),
         )
-        for _ in range(max(1, self.warmup // world.copies)):
-            experience.live(at_random=True)
+        for _ in range(max(1, self.warmup // environment.n_envs)):
+            experience.collect(at_random=True)
         return experience
 
-    def _rounds(self, world: World) -> int:
-        """Steps of the whole world that are left to learning, in whole epochs if they fill one."""
-        rounds = max(1, (self.steps - self.warmup) // world.copies)
-        return rounds if rounds < _STEPS_AN_EPOCH else rounds - rounds % _STEPS_AN_EPOCH
+    def _learning_steps(self, environment: Environment) -> int:
+        """Steps of all copies after the warm-up, rounded down to whole epochs if there is at least one."""
+        steps = max(1, (self.steps - self.warmup) // environment.n_envs)
+        return steps if steps < _STEPS_PER_EPOCH else steps - steps % _STEPS_PER_EPOCH
 
-    def _propose(self) -> Propose:
+    def _proposal(self) -> Proposal:
         if self.proposal == "uniform":
-            return uniform(self.value_particles, self.widths_[1])
-        return adaptive(self.policy_, self.value_particles, self.widths_[1])
+            return uniform_proposal(self.value_particles, self.action_dim_)
+        return adaptive_proposal(self.policy_, self.value_particles, self.action_dim_)
 
-    def _step(self) -> Step:
-        """One step of the Q-function, then one of the policy, then the slower copy follows."""
+    def _training_step(self) -> Step:
+        """Trains the Q-function, updates its target network, and trains the policy."""
         learning = QLearning(
             self.q_,
             temperature=self.temperature,
             discount=self.discount,
-            propose=self._propose(),
+            proposal=self._proposal(),
             target=self.target,
-            every=self.target_every,
-            rate=self.polyak,
+            target_every=self.target_every,
+            polyak=self.polyak,
         )
-        value = descend(Adam(self.q_.parameters(), lr=self.lr), learning.objective)
-        policy = self.policy_.learning(self.q_.first, self.lr)
+        q_step = descend(Adam(self.q_.parameters(), lr=self.lr), learning.loss)
+        policy_step = self.policy_.training_step(self.q_.first, self.lr)
 
         def step(batch: Batch) -> dict[str, Tensor]:
-            terms = value(batch)
-            learning.follow()
+            terms = q_step(batch)
+            learning.update_target()
             with frozen(self.q_):
-                return terms | policy((batch[0][: self.policy_batch],))
+                return terms | policy_step((batch[0][: self.policy_batch_size],))
 
         return step

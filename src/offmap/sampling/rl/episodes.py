@@ -1,4 +1,4 @@
-"""What a policy is worth: whole episodes from fixed starts."""
+"""Evaluation of a policy by whole episodes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,68 +6,50 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from offmap.random_state import local_seed
-from offmap.sampling.rl.multi_goal import GOALS, RADIUS, nearest_goal
-from offmap.sampling.rl.world import World
-
-Act = Callable[[Tensor], Tensor]
+from offmap.sampling.rl.environment import Environment
 
 
 @dataclass(frozen=True)
 class Episodes:
-    """One episode of each copy of a world.
+    """One episode per copy of an environment.
 
     Args:
         returns: Sum of the rewards of each episode.
-        paths: States from the start on, ``(steps + 1, copies, width)``; after its end an episode stays where it is.
+        trajectories: The states from the first to the last step, ``(steps + 1, n_envs, state_dim)``; an episode that
+            is over repeats its last state.
     """
 
     returns: Tensor
-    paths: Tensor
+    trajectories: Tensor
 
     @property
-    def ends(self) -> Tensor:
+    def final_states(self) -> Tensor:
         """The last state of each episode."""
-        return self.paths[-1]
+        return self.trajectories[-1]
 
 
 @torch.no_grad()
-def evaluate(act: Act, world: World, seed: int = 0) -> Episodes:
-    """Plays one episode in every copy of ``world``, which must end at some time.
-
-    The same ``seed`` gives the same starts and, for a policy that draws, the same draws.
+def evaluate(act: Callable[[Tensor], Tensor], environment: Environment, seed: int = 0) -> Episodes:
+    """Runs one episode in every copy of ``environment``, whose episodes must end at some time.
 
     Args:
-        act: Maps states to actions in [-1, 1].
-        world: Where to play.
-        seed: Seed of the starts and draws.
+        act: Maps states to actions in [-1, 1]. To repeat the actions of a policy that draws them, give it a generator
+            with a seed of its own: ``lambda states: agent.act(states, rng)``.
+        environment: Where to run the episodes.
+        seed: Seed of the initial states.
 
     Example:
-        >>> from offmap.sampling.rl.multi_goal import MultiGoalWorld
-        >>> played = evaluate(torch.zeros_like, MultiGoalWorld(copies=100))
-        >>> round(float(played.returns.mean()), -1)
-        -720.0
+        >>> from offmap.sampling.rl import GymEnvironment
+        >>> episodes = evaluate(lambda states: torch.zeros(len(states), 1), GymEnvironment("Pendulum-v1", n_envs=3))
+        >>> episodes.returns.shape, episodes.trajectories.shape
+        (torch.Size([3]), torch.Size([201, 3, 3]))
     """
-    with local_seed(seed):
-        states = world.reset(seed)
-        returns, running = torch.zeros(world.copies), torch.ones(world.copies, dtype=torch.bool)
-        paths = [states]
-        while running.any():
-            outcome = world.step(act(world.states))
-            returns += outcome.reward * running
-            paths.append(torch.where(running[:, None], outcome.state, paths[-1]))
-            running &= ~outcome.ended
-    return Episodes(returns, torch.stack(paths))
-
-
-def arrivals(episodes: Episodes) -> Tensor:
-    """How many episodes of the multi-goal task ended at each of the four goals.
-
-    Example:
-        >>> from offmap.sampling.rl.multi_goal import MultiGoalWorld
-        >>> right = lambda states: torch.tensor([1.0, 0.0]).expand_as(states)
-        >>> arrivals(evaluate(right, MultiGoalWorld(copies=10)))
-        tensor([10,  0,  0,  0])
-    """
-    distance, goal = nearest_goal(episodes.ends)
-    return torch.bincount(goal[distance < RADIUS], minlength=len(GOALS))
+    states = environment.reset(seed)
+    returns, running = torch.zeros(environment.n_envs), torch.ones(environment.n_envs, dtype=torch.bool)
+    trajectories = [states]
+    while running.any():
+        result = environment.step(act(environment.states))
+        returns += result.reward * running
+        trajectories.append(torch.where(running[:, None], result.state, trajectories[-1]))
+        running &= ~result.ended
+    return Episodes(returns, torch.stack(trajectories))

@@ -1,63 +1,63 @@
-"""What an agent lives through while it learns, as the batches of the training loop."""
+"""Collection of experience in an environment, as batches for the training loop."""
 
 from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
 
-from offmap.sampling.rl.replay import Replay
-from offmap.sampling.rl.world import World
+from offmap.sampling.rl.environment import Environment
+from offmap.sampling.rl.replay_buffer import ReplayBuffer
 from offmap.train import Batch
 
 
 class Experience:
-    """Acts one step in every copy of a world, then yields batches of what is remembered, and so on.
+    """Alternates between one step in every copy of an environment and batches from the replay buffer.
 
     Args:
-        world: Where to act; it has been reset.
+        environment: Where to act; it has been reset.
         act: Maps states to actions.
-        replay: The memory.
-        steps: World steps an epoch.
-        updates: Batches after each step.
-        batch_size: Transitions in a batch.
-        exploring: Copies that act at random throughout; their returns are not noted.
+        buffer: Stores the transitions.
+        steps: Environment steps per epoch.
+        updates: Batches per environment step.
+        batch_size: Transitions per batch.
+        n_exploring: Number of copies that always act at random; their returns are not recorded.
     """
 
     def __init__(
         self,
-        world: World,
+        environment: Environment,
         act: Callable[[Tensor], Tensor],
-        replay: Replay,
+        buffer: ReplayBuffer,
         *,
         steps: int,
         updates: int,
         batch_size: int,
-        exploring: int = 0,
+        n_exploring: int = 0,
     ) -> None:
-        self.world, self.act, self.replay = world, act, replay
+        self.environment, self.act, self.buffer = environment, act, buffer
         self.steps, self.updates, self.batch_size = steps, updates, batch_size
-        self.exploring = exploring
+        self.n_exploring = n_exploring
         self.returns: list[float] = []
-        self._running = torch.zeros(world.copies)
+        self._running = torch.zeros(environment.n_envs)
 
     def __len__(self) -> int:
         return self.steps * self.updates
 
     def __iter__(self) -> Iterator[Batch]:
         for _ in range(self.steps):
-            self.live()
+            self.collect()
             for _ in range(self.updates):
-                yield self.replay.draw(self.batch_size)
+                yield self.buffer.draw(self.batch_size)
 
     @torch.no_grad()
-    def live(self, at_random: bool = False) -> None:
-        """One step of every copy, remembered; the return of each episode that ends by it is noted."""
-        states = self.world.states
-        actions = 2 * torch.rand(self.world.copies, self.world.action_width) - 1
+    def collect(self, at_random: bool = False) -> None:
+        """Takes one step in every copy, stores the transitions, and records the return of each episode that ends."""
+        states = self.environment.states
+        actions = 2 * torch.rand(self.environment.n_envs, self.environment.action_dim) - 1
         if not at_random:
-            actions[self.exploring :] = self.act(states[self.exploring :])
-        outcome = self.world.step(actions)
-        self.replay.add(states, actions, outcome)
-        self._running += outcome.reward
-        self.returns += self._running[self.exploring :][outcome.ended[self.exploring :]].tolist()
-        self._running[outcome.ended] = 0
+            actions[self.n_exploring :] = self.act(states[self.n_exploring :])
+        result = self.environment.step(actions)
+        self.buffer.add(states, actions, result)
+        self._running += result.reward
+        self.returns += self._running[self.n_exploring :][result.ended[self.n_exploring :]].tolist()
+        self._running[result.ended] = 0

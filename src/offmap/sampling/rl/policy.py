@@ -1,4 +1,4 @@
-"""What the policies share: a generator of actions, and what it learns to draw from."""
+"""Base class of the policies."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -9,37 +9,39 @@ from torch import Tensor, nn
 from offmap.sampling.networks import Generator
 from offmap.train import Step
 
-# Maps states (n, s) and actions (n, k, a) to log densities (n, k), each up to a number of its state.
-LogDensity = Callable[[Tensor, Tensor], Tensor]
+# Maps states (n, s) and actions (n, k, a) to log densities (n, k), up to a constant per state.
+ActionLogDensity = Callable[[Tensor, Tensor], Tensor]
 
 
 class Policy(nn.Module, ABC):
-    r"""Draws an action of a state in one pass, $a = h_\theta(\varepsilon; s)$ with noise as wide as the action.
+    r"""Draws actions for states in one forward pass, $a = h_\theta(\varepsilon; s)$.
+
+    The noise has as many dimensions as an action.
 
     Args:
-        state_width: Numbers that make up a state.
-        action_width: Numbers that make up an action, each in [-1, 1].
+        state_dim: Dimensions of a state.
+        action_dim: Dimensions of an action; each is in [-1, 1].
         hidden: Widths of the hidden layers.
-        particles: Actions that training looks at in each state.
+        particles: Actions per state in training.
     """
 
     fixed_noise: Tensor
 
-    def __init__(self, state_width: int, action_width: int, hidden: tuple[int, ...], particles: int) -> None:
+    def __init__(self, state_dim: int, action_dim: int, hidden: tuple[int, ...], particles: int) -> None:
         super().__init__()
         self.particles = particles
-        self.register_buffer("fixed_noise", torch.randn(particles, action_width))
+        self.register_buffer("fixed_noise", torch.randn(particles, action_dim))
         self.generator = Generator(
-            noise=action_width, outputs=action_width, hidden=hidden, context=state_width, support=(-1.0, 1.0)
+            noise_dim=action_dim, dim=action_dim, hidden=hidden, context_dim=state_dim, support=(-1.0, 1.0)
         )
 
-    def draw(self, states: Tensor, count: int = 1) -> Tensor:
-        """So many actions of each state, ``(n, count, a)``."""
-        return self.generator.draw(count, states)
+    def draw(self, states: Tensor, count: int = 1, rng: torch.Generator | None = None) -> Tensor:
+        """Draws ``count`` actions per state, ``(n, count, a)``, from ``rng`` or else torch's global generator."""
+        return self.generator.draw(count, states, rng)
 
     @abstractmethod
-    def learning(self, log_density: LogDensity, lr: float) -> Step:
-        r"""Makes the step that brings the policy nearer to the density $e^{Q(s, a) / \alpha}$ of each state.
+    def training_step(self, log_density: ActionLogDensity, lr: float) -> Step:
+        r"""Makes the step that trains the policy to draw from $e^{Q(s, a) / \alpha}$ in each state.
 
-        The step takes a batch whose first tensor holds the states.
+        The first tensor of a batch holds the states.
         """

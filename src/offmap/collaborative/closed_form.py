@@ -1,0 +1,146 @@
+"""Shared features and a closed form for each entity."""
+
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from offmap.collaborative.base import EntityDetector
+from offmap.collaborative.blend import FEW, blend
+from offmap.collaborative.closed_form_parts import ClosedFormFeatures, ClosedFormSolver, LinearRatioHead
+from offmap.collaborative.features import FourierFeatures, PrincipalFeatures, RangePenalty
+from offmap.collaborative.gram import Gram
+from offmap.collaborative.heads import AppendOne, InnerProductHead, tower_features
+from offmap.collaborative.networks import Network, row_network
+from offmap.collaborative.observations import Observations
+from offmap.collaborative.parts import Learned
+from offmap.collaborative.training import EMBEDDING_LR_FACTOR, Schedule, contrast_loss, fit_jointly
+from offmap.nets.image_rule import is_image
+from offmap.parameters import Count, Fraction, Natural, NonNegative, Positive, Share
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ClosedFormDetector(EntityDetector):
+    r"""Scores the density ratio of an entity to all entities by a least-squares fit in shared features.
+
+    $$w_t = (H + \lambda_n I)^{-1} (\mu_t - \bar\varphi), \qquad
+    r_t(x) = 1 + \langle \varphi(x) - \bar\varphi, w_t \rangle$$
+
+    The covariance $H$ of the features is computed once for all entities; an entity is the mean of its features and one
+    product. A new entity takes no training, and a stream is a running mean that ends where a batch would. The ridge
+    $\lambda_n = \lambda \bar h / n$ is chosen on held-out rows. An entity with $n$ < 10 rows is blended with its
+    ``n_neighbors`` nearest entities: the mean of their weights counts $(10 - n) / 20$. Rows more than twice as far out
+    as any training row are novel for all entities.
+
+    Args:
+        features: Which features are computed. "two_tower": learnt with a two-tower density ratio. "fourier": random
+            features of a Gaussian kernel. "pca": principal components.
+        embedding_size: Number of features, and width of an embedding. More are slower and need more rows per entity.
+        ridge: λ, which shrinks the weights; None chooses it on the validation rows.
+        n_neighbors: Entities that one with few rows is blended with; 0 for none.
+        network: For "two_tower": "conv" for images, "mlp" for any rows; "auto" takes convolutions for images of 16
+            pixels and more.
+        hidden: For "two_tower": widths of the hidden layers.
+        conv_channels: For "two_tower": channels of the first of four convolutions.
+        dropout: For "two_tower": share of the units dropped in training.
+        embedding_decay: For "two_tower": weight of the squared distance of embeddings from where they started.
+        epochs: For "two_tower": passes over the rows of all entities, at most.
+        batch_size: For "two_tower": rows per step.
+        lr: For "two_tower": step size.
+        weight_decay: For "two_tower": weight decay.
+        patience: For "two_tower": epochs without a lower validation loss after which training stops.
+        validation: Share of the rows that ``patience`` and the choice of the ridge look at.
+
+    Attributes:
+        centre_: Mean of the embeddings of the fitted entities.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> entities = np.repeat(np.arange(20), 50)
+        >>> X = rng.normal(size=(1000, 2)) + np.stack([np.cos(entities), np.sin(entities)], axis=1) * 3
+        >>> detector = ClosedFormDetector(features="fourier", random_state=0).fit(X, entities)
+        >>> detector = detector.add_entity(77, rng.normal(size=(30, 2)) - [3.0, 0.0])
+        >>> own, opposite = detector.novelty([[-3.0, 0.0], [3.0, 0.0]], [77, 77])
+        >>> bool(own < opposite)
+        True
+    """
+
+    spatial: ClassVar[bool] = True
+
+    features: Literal["two_tower", "fourier", "pca"] = "two_tower"
+    # Of widths 16, 32 and 64 and dropouts 0, 0.2 and 0.4 those with the best AUROC, one seed, on held-out MNIST
+    # training images, over fitted and new entities; on users of MovieLens the nine are within two points.
+    embedding_size: Count = 32
+    ridge: Positive | None = None
+    n_neighbors: Natural = 5
+    network: Network = "auto"
+    hidden: tuple[Count, ...] = (256, 128)
+    conv_channels: Count = 16
+    dropout: Share | tuple[Share, ...] = 0.4
+    embedding_decay: NonNegative = 1e-2
+    epochs: Count = 50
+    batch_size: Count = 512
+    lr: Positive = 1e-3
+    weight_decay: NonNegative = 1e-4
+    patience: Count | None = 10
+    validation: Fraction = 0.1
+
+    def _build_parts(self) -> None:
+        self._compose(self._new_features(), Gram(self.embedding_size_))
+
+    def _compose(self, raw: nn.Module, gram: Gram) -> ClosedFormFeatures:
+        penalty = RangePenalty(prod(self.input_shape_), images=is_image(self.input_shape_))
+        features = ClosedFormFeatures(raw, gram, penalty)
+        self._use_parts(features, LinearRatioHead(), ClosedFormSolver(gram, self.n_neighbors))
+        return features
+
+    def _new_features(self) -> nn.Module:
+        inputs, size = prod(self.input_shape_), self.embedding_size
+        if self.features == "fourier":
+            return FourierFeatures(inputs, size)
+        if self.features == "pca":
+            return PrincipalFeatures(inputs, size)
+        body = row_network(self.input_shape_, self.network, self.conv_channels)
+        # Without the constant feature of the two towers, which the closed form has built in.
+        return tower_features(body, body.outputs, size + 1, tuple(self.hidden), self.dropout)[:-1]
+
+    def _fit(self, observed: Observations, given: Tensor | None) -> Learned:
+        self.embedding_size_ = self.embedding_size
+        if self.features == "pca":
+            self.embedding_size_ = min(self.embedding_size, prod(self.input_shape_))
+        gram = Gram(self.embedding_size_)
+        features = self._compose(self._new_features(), gram)
+        training, validation = observed.split(self.validation)
+        self._learn_features(features.raw, training, validation)
+        raw = features.fit(observed)
+        rotated = gram.rotate(raw)
+        if self.ridge is not None:
+            gram.ridge.fill_(self.ridge)
+        elif len(validation):
+            gram.choose_ridge(rotated, training, validation)
+        weights = gram.solve(observed.entity_means(rotated), observed.counts)
+        embeddings = blend(weights, observed.counts, weights[observed.counts >= FEW], self.n_neighbors)
+        finished = features.finish_all(raw, observed.X)
+        return Learned({"embedding": embeddings, "mean": observed.entity_means(finished[:, :-1])}, finished)
+
+    def _learn_features(self, raw: nn.Module, training: Observations, validation: Observations) -> None:
+        if isinstance(raw, FourierFeatures | PrincipalFeatures):
+            raw.fit(training.X)
+            return
+        body, tower = raw.children()
+        body.fit(training.X)  # type: ignore[operator] # a RowNetwork
+        first = torch.randn(len(training.counts), self.embedding_size + 1, device=self.device) * 0.1
+        vectors = nn.Embedding.from_pretrained(first, freeze=False, sparse=True)
+        self.history_ = fit_jointly(
+            contrast_loss(nn.Sequential(body, tower, AppendOne()), InnerProductHead()),
+            raw,
+            vectors,
+            training,
+            validation if self.patience is not None else validation.none(),
+            Schedule.of(self),
+            self.embedding_decay,
+            EMBEDDING_LR_FACTOR,
+        )

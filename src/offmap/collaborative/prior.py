@@ -1,0 +1,32 @@
+"""The normal distribution of embeddings, which new entities start from."""
+
+import torch
+from torch import Tensor, nn
+
+
+class Prior(nn.Module):
+    """A normal distribution: a mean, and a root of the covariance.
+
+    Args:
+        size: Width of an embedding.
+    """
+
+    mean: Tensor
+    root: Tensor
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(size))
+        self.register_buffer("root", torch.eye(size))
+
+    def points(self, embeddings: Tensor) -> Tensor:
+        """Embeddings in coordinates in which the prior is standard normal."""
+        return torch.linalg.solve_triangular(self.root.T, embeddings - self.mean, upper=True, left=False)
+
+    def fit(self, embeddings: Tensor) -> "Prior":
+        """Takes mean and covariance of embeddings; a small variance is added, so that no direction has none."""
+        self.mean.copy_(embeddings.mean(dim=0))
+        spread = torch.atleast_2d(torch.cov(embeddings.T.double()))
+        floor = 1e-3 * spread.diagonal().mean().clamp(min=1e-6)
+        self.root.copy_(torch.linalg.cholesky(spread + floor * torch.eye(len(spread), device=spread.device)))
+        return self

@@ -1,0 +1,55 @@
+"""The distance of a row to its nearest reference rows, in units of the distance that is typical among those."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
+
+Rows = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class NeighborDistance:
+    r"""The mean distance to the $k$ nearest reference rows, divided by its mean over the reference rows themselves.
+
+    A reference row is not counted as its own neighbour, so scoring the training rows gives ordinary values, not 0.
+
+    Args:
+        search: The fitted search.
+        n_neighbors: How many neighbours count.
+        typical: The mean of the distance over the reference rows.
+
+    Example:
+        >>> distance = NeighborDistance.fit(np.array([[0.0], [1.0], [2.0]]))
+        >>> distance(np.array([[2.0], [5.0]]))
+        array([1., 3.])
+    """
+
+    search: NearestNeighbors
+    n_neighbors: int
+    typical: float
+
+    @classmethod
+    def fit(cls, rows: Rows, n_neighbors: int = 1) -> Self:
+        """Indexes the reference rows; where they are few, all others are neighbours."""
+        count = max(1, min(n_neighbors, len(rows) - 1))
+        search = NearestNeighbors(n_neighbors=min(count + 1, len(rows))).fit(rows)
+        # Called without rows, the search leaves out each row itself.
+        typical = search.kneighbors(n_neighbors=count)[0].mean() if len(rows) > 1 else 1.0
+        return cls(search, count, max(float(typical), _SMALLEST_DISTANCE))
+
+    def __call__(self, rows: Rows) -> Rows:
+        """The distance of each row; infinite for rows with infinite or missing values."""
+        finite = np.isfinite(rows).all(axis=1, keepdims=True)
+        distances, _ = self.search.kneighbors(np.where(finite, rows, 0.0))
+        others = distances[:, -self.n_neighbors :]
+        # A reference row finds itself, up to rounding; any other row keeps its nearest neighbours.
+        is_reference = distances[:, :1] <= _ROUNDING * distances[:, -1:]
+        mean = np.where(is_reference, others, distances[:, : self.n_neighbors]).mean(axis=1, keepdims=True)
+        return np.where(finite, mean / self.typical, np.inf)[:, 0]
+
+
+_SMALLEST_DISTANCE = 1e-6
+_ROUNDING = 1e-3

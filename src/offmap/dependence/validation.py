@@ -1,0 +1,77 @@
+"""Checks the arrays that callers pass in, and prepares their columns."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_array
+
+FloatArray = NDArray[np.float64]
+
+
+def check_variable(name: str, values: ArrayLike) -> FloatArray:
+    """Returns a variable as finite numbers of shape ``(n, d)``; a 1-D array becomes one column."""
+    rows: NDArray[Any] = check_array(
+        values, dtype=np.float64, ensure_2d=False, allow_nd=True, ensure_min_samples=2, input_name=name
+    )
+    rows = rows[:, None] if rows.ndim == 1 else rows
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise ValueError(f"{name} must have shape (n,) or (n, d); got shape {rows.shape}")
+    return rows
+
+
+def check_variables(names: Sequence[str], variables: Sequence[ArrayLike]) -> list[FloatArray]:
+    """Checks each variable, and that all have the same number of rows."""
+    checked = [check_variable(name, values) for name, values in zip(names, variables, strict=True)]
+    lengths = [len(rows) for rows in checked]
+    if len(set(lengths)) > 1:
+        counted = ", ".join(f"{name} has {length}" for name, length in zip(names, lengths, strict=True))
+        raise ValueError(f"{' and '.join(names)} must have the same number of rows; {counted}")
+    return checked
+
+
+def name_variables(variables: Any) -> dict[str, ArrayLike]:
+    """Names each variable: the items of a list, or the columns of a matrix or a DataFrame.
+
+    Example:
+        >>> [*name_variables(pd.DataFrame({"age": [1, 2], "height": [3, 4]}))]
+        ["column 'age'", "column 'height'"]
+        >>> [*name_variables([[1, 2], [3, 4]])]
+        ['variables[0]', 'variables[1]']
+    """
+    if isinstance(variables, list | tuple):
+        named: dict[str, ArrayLike] = {f"variables[{place}]": values for place, values in enumerate(variables)}
+    elif isinstance(variables, pd.DataFrame):
+        named = {f"column {name!r}": variables.iloc[:, place] for place, name in enumerate(variables.columns)}
+        if len(named) < variables.shape[1]:
+            raise ValueError("variables must be a DataFrame whose column names differ")
+    elif getattr(variables, "ndim", None) == 2:
+        named = {f"variables[:, {place}]": values for place, values in enumerate(np.asarray(variables).T)}
+    else:
+        raise ValueError(
+            "variables must be a list of arrays, or a matrix or DataFrame whose columns are the variables; "
+            f"got {type(variables).__name__}"
+        )
+    if len(named) < 2:
+        raise ValueError(f"variables must be at least 2; got {len(named)}")
+    return named
+
+
+def standardise(names: Sequence[str], variables: Sequence[FloatArray]) -> list[FloatArray]:
+    """Scales columns to mean 0 and standard deviation 1 and drops constant columns, which carry no information."""
+    return [_standardise(name, rows) for name, rows in zip(names, variables, strict=True)]
+
+
+def _standardise(name: str, rows: FloatArray) -> FloatArray:
+    mean, spread = rows.mean(0), rows.std(0)
+    varies = spread > 1e-12 * np.maximum(1e-300, np.abs(mean))
+    if not varies.any():
+        raise ValueError(f"{name} must vary; all of its columns are constant")
+    return (rows[:, varies] - mean[varies]) / spread[varies]
+
+
+def break_ties(variables: Sequence[FloatArray], rng: np.random.Generator) -> list[FloatArray]:
+    """Adds noise to standardised variables that is just large enough to break ties between rows."""
+    return [variable + 1e-9 * rng.normal(size=variable.shape) for variable in variables]

@@ -1,0 +1,49 @@
+"""Batches for one-versus-rest heads that train side by side."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from offmap.train import Batch
+
+
+@final
+@dataclass(frozen=True)
+class HeadBatches:
+    """Draws, for every head at once, indices of rows of its own class and of rows of other classes.
+
+    Args:
+        y: The class of each row.
+        classes: Number of classes, and of heads.
+        n_own: Rows of its own class that each head sees per step.
+        n_rest: Rows of other classes per row of its own.
+        steps: Steps per epoch.
+    """
+
+    y: Tensor
+    classes: int
+    n_own: int
+    n_rest: int
+    steps: int
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __iter__(self) -> Iterator[Batch]:
+        counts = torch.bincount(self.y, minlength=self.classes)[:, None]
+        by_class = self.y.argsort(stable=True)
+        first = counts.cumsum(0) - counts
+        for _ in range(self.steps):
+            own = first + self._below(counts, self.n_own)
+            others = self._below(len(self.y) - counts, self.n_own * self.n_rest)
+            # Positions from the first own row on are moved past the own rows.
+            others = others + (others >= first) * counts
+            yield by_class[own], by_class[others]
+
+    def _below(self, limits: Tensor, count: int) -> Tensor:
+        """Draws integers from 0 up to each limit, the limit excluded."""
+        drawn = torch.rand(self.classes, count, dtype=torch.float64, device=limits.device)
+        return (drawn * limits).long()
