@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from offmap.collaborative.networks import perceptron
 from offmap.collaborative.parts import PairHead
-from offmap.nets.off_diagonal import off_diagonal
+from offmap.nets.pairs import off_diagonal
 
 
 class RatioHead(PairHead):
