@@ -103,7 +103,7 @@ def test_without_pyod_the_row_says_what_to_install(monkeypatch: pytest.MonkeyPat
         raise ModuleNotFoundError(f"No module named {name!r}")
 
     monkeypatch.setattr(rivals, "import_module", missing)
-    with pytest.raises(ImportError, match=r"ECOD needs PyOD: pip install .*benchmarks\[rivals\]"):
+    with pytest.raises(ImportError, match=r"ECOD needs PyOD: pip install --editable './benchmarks\[rivals\]'"):
         FromPyOD("ecod", "ECOD").make()
 
 

@@ -14,7 +14,7 @@ from offmap.base import Detector
 from offmap.checkpoint import Checkpoint
 from offmap.density.vae.defaults import Defaults
 from offmap.density.vae.likelihoods import LikelihoodName, require_intensities
-from offmap.density.vae.negatives import Negatives
+from offmap.density.vae.negatives import Negatives, Source
 from offmap.density.vae.network import VAE
 from offmap.density.vae.objective import Objective
 from offmap.density.vae.scores import SCORES, WAIC, LikelihoodRatio, Networks, Requirement, Score, ScoreName, Statistics
@@ -33,9 +33,8 @@ class VAEDetector(Detector):
     $$\log p(x) \ge \mathbb{E}_{q(z \mid x)} \log p(x \mid z) - \mathrm{KL}(q(z \mid x) \| N(0, I)),$$
 
     and, if there are negatives $\bar x$, on $\mathrm{KL}(q(z \mid \bar x) \| N(s \mathbf{1}, I))$, which gives those a
-    prior of their own. By default the novelty of a row is minus its bound, in bits per dimension. On images the
-    likelihood has a known blind spot (a model of clothes finds digits likelier than clothes), so their novelty is how
-    unusual reconstruction error and latent code are among held-out images, on either side (the likelihood path).
+    prior of their own. By default novelty is minus the bound, in bits per dimension; for images, where the likelihood
+    has a blind spot, it is how unusual reconstruction error and latent code are, on either side (the likelihood path).
 
     Args:
         likelihood: Distribution of a row given its latent code: "gaussian_learned" or "gaussian" (of variance 1) for
@@ -61,11 +60,9 @@ class VAEDetector(Detector):
         optimizer: "adam" or "rmsprop".
         patience: Epochs without a better bound on the validation rows after which training stops and the best network
             is restored.
-        validation: Share of the training rows that is held out for ``patience`` and for scores that compare with
-            held-out rows. These rows are not those of ``calibration``. If they are fewer than 1,000, training rows are
-            added for the scores.
-        checkpoint: File for the state of training, written after each epoch; a killed fit continues from it. It covers
-            the first network.
+        validation: Share of the training rows held out for ``patience`` and for scores that compare with held-out rows,
+            apart from those of ``calibration``. Below 1,000, training rows are added for the scores.
+        checkpoint: File for the state of training of the first network; a killed fit continues from it.
 
     Attributes:
         network_: The trained autoencoder, a ``torch.nn.Module``.
@@ -129,12 +126,12 @@ class VAEDetector(Detector):
         schedule = self._schedule()
         training, held_out = self._split(X, schedule)
         auxiliary = self._auxiliary_rows(X)
-        # Held-out rows have a say in training only where they decide when it stops.
         checkpoint = Checkpoint.of(self, training, held_out[: None if schedule.patience else 0], auxiliary)
         if isinstance(self.network_.prepare, Standardise):
             self.network_.prepare.fit(training)
         training, held_out, auxiliary = map(self.network_.prepare, (training, held_out, auxiliary))
-        self._train(schedule, training, held_out, auxiliary, checkpoint)
+        draw = self._negatives.sampler(auxiliary, training) if self._negatives else None
+        self._train(schedule, training, held_out, draw, checkpoint)
         scores = self._scores().values()
         self.reference_statistics_ = reference_statistics(scores, self._networks(), held_out, training)
         self._scorer = Scorer.fit(scores, self.reference_statistics_)
@@ -144,19 +141,17 @@ class VAEDetector(Detector):
         schedule: TrainingSchedule,
         training: Tensor,
         held_out: Tensor,
-        auxiliary: Tensor,
-        checkpoint: Checkpoint | None,
+        draw: Source | None,
+        file: Checkpoint | None,
     ) -> None:
-        negatives = self._negatives
-        draw = None if negatives is None else negatives.sampler(auxiliary, training)
-        self.history_ = schedule.train(self.network_, training, draw, validation=held_out, checkpoint=checkpoint)
+        self.history_ = schedule.train(self.network_, training, draw, validation=held_out, checkpoint=file)
         ratio = self._scores().get(LikelihoodRatio.name)
         mutation = ratio.mutation if isinstance(ratio, LikelihoodRatio) else 0.0
         self.history_ |= schedule.train_others(self._networks(), training, draw, held_out, mutation)
 
     def _schedule(self) -> TrainingSchedule:
         defaults, negatives = self._defaults, self._negatives
-        shift, weight = (None, 1.0) if negatives is None else (negatives.shift, negatives.weight)
+        shift, weight = (negatives.shift, negatives.weight) if negatives else (None, 1.0)
         return TrainingSchedule(
             objective=Objective(self.objective, shift=shift or defaults.shift, weight=weight),
             adversarial=negatives is not None and negatives.generated,
@@ -170,7 +165,7 @@ class VAEDetector(Detector):
 
     def _split(self, X: Tensor, schedule: TrainingSchedule) -> tuple[Tensor, Tensor]:
         """Training and held-out rows, split at random, since ``X`` may be sorted."""
-        if schedule.patience is None and "held_out" not in self._requirements():
+        if schedule.patience is None and "held_out" not in self._required:
             return X, X[:0]
         count = min(max(1, round(self.validation * len(X))), len(X) - 1)
         order = torch.randperm(len(X))
@@ -190,11 +185,10 @@ class VAEDetector(Detector):
             check(score)
             self._require_images(score)
         self.network_ = self._new_network()
-        self.background_ = self._new_network() if "background" in self._requirements() else None
+        self.background_ = self._new_network() if "background" in self._required else None
         waic = scores.get(WAIC.name)
         others = waic.n_networks - 1 if isinstance(waic, WAIC) else 0
         self.ensemble_ = nn.ModuleList(self._new_network() for _ in range(others))
-        # A loaded model has its statistics already; in a fit they come last.
         self._scorer = Scorer.fit(scores.values(), getattr(self, "reference_statistics_", {}))
 
     def _new_network(self) -> VAE:
@@ -229,12 +223,13 @@ class VAEDetector(Detector):
         asked = [self._main_score, *map(_as_score, self.extra_scores)]
         return {score.name: score for score in reversed(asked)}
 
-    def _requirements(self) -> set[Requirement]:
-        return {part for score in self._scores().values() for part in score.requires}
-
     @property
     def _main_score(self) -> Score:
         return _as_score(self._defaults.score if self.novelty_score == "auto" else self.novelty_score)
+
+    @property
+    def _required(self) -> set[Requirement]:
+        return {part for score in self._scores().values() for part in score.requires}
 
     @property
     def _negatives(self) -> Negatives | None:
