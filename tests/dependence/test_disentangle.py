@@ -124,6 +124,18 @@ def test_reconstruction_and_penalty_move_the_groups_without_a_target_alone() -> 
     torch.testing.assert_close(terms["total_correlation"], 2 * training.penalty.correlation.value([*codes.values()]))
 
 
+def test_the_adversary_moves_the_decoder_and_not_the_codes() -> None:
+    groups = {"a": CodeGroup(2), "b": CodeGroup(3)}
+    training = training_of(groups, adversary=Adversary(discriminator((5,), 2, (4,)), 1e-3))
+    drawn = torch.randn(16, 5, requires_grad=True)
+    term = training._objective((drawn, drawn, torch.randn(16, 5)))["decoder"]
+    weight = next(training.network.decoder.parameters())
+    codes, moved = torch.autograd.grad(term, (drawn, weight), allow_unused=True)
+    assert codes is None
+    assert moved is not None
+    assert moved.abs().sum() > 0
+
+
 def test_the_loss_is_the_weighted_sum_of_squares() -> None:
     groups = {"a": CodeGroup(2, target="fraction", weight=3.0), "b": CodeGroup(3)}
     training = training_of(groups)

@@ -180,8 +180,8 @@ NEIGHBOURS = Table(
     seeds={"cpu": range(1)},
     profiles={"cpu": {}},
     formats={"ours": ".2f", "theirs": ".2f", "times as fast": ".1f", "apart, nats": ".4f"},
-    notes="Theirs is `mutual_info_regression` in the first row, which takes columns one by one; in the other rows it "
-    "is KSG with scikit-learn's trees, as in NPEET. They take turns in one run; medians.",
+    notes="Theirs is `mutual_info_regression` in the first row, which takes columns one by one; elsewhere it is "
+    "KSG with scikit-learn's trees, as in NPEET. They take turns in one run; medians.",
 )
 LEARNING = Table(
     name="speed-information",
