@@ -72,3 +72,31 @@ def test_the_scale_of_a_feature_does_not_matter(digits: tuple[Array, Array]) -> 
     X, y = digits[0] * np.logspace(-4, 4, 64), digits[1]
     model = MSPClassifier(epochs=10, random_state=0).fit(X[:1200], y[:1200])
     assert np.mean(model.predict_closed(X[1200:]) == y[1200:]) > 0.9
+
+
+@pytest.fixture(scope="module")
+def with_negatives(digits: tuple[Array, Array]) -> MSPClassifier:
+    X, y = digits
+    return MSPClassifier(negative_weight=1.0, random_state=0).fit(X[:1200][y[:1200] < 7], y[:1200][y[:1200] < 7])
+
+
+def test_the_class_of_negatives_takes_probability_but_is_never_predicted(
+    with_negatives: MSPClassifier, digits: tuple[Array, Array]
+) -> None:
+    X = digits[0][1200:]
+    with torch.no_grad():
+        p = with_negatives.network_(torch.from_numpy(X.astype(np.float32))).double().softmax(dim=1).numpy()
+    known = p[:, :7]
+    assert p.shape[1] == 8
+    assert (p.argmax(axis=1) == 7).any()
+    np.testing.assert_allclose(with_negatives.novelty(X), 1 - known.max(axis=1), atol=1e-5)
+    np.testing.assert_allclose(with_negatives.predict_proba(X), known / known.sum(axis=1, keepdims=True), atol=1e-4)
+
+
+def test_negatives_make_rows_around_the_classes_novel(
+    fitted: MSPClassifier, with_negatives: MSPClassifier, digits: tuple[Array, Array]
+) -> None:
+    X, y = digits[0][:1200], digits[1][:1200]
+    rng = np.random.default_rng(0)
+    around = X[y < 7] + 2 * X.std(axis=0) * rng.normal(size=X[y < 7].shape)
+    assert with_negatives.novelty(around).mean() > 0.9 > 0.5 > fitted.novelty(around).mean()
