@@ -1,4 +1,4 @@
-"""The door: what passes, what is refused, and how much memory it takes."""
+"""Validation of arrays: what passes, what is refused, and how much memory it takes."""
 
 import subprocess
 import sys
@@ -15,15 +15,15 @@ from torch import Tensor
 from offmap.arrays import as_images, check_rows, chunk_size, in_chunks, to_tensor
 
 
-class Door(BaseEstimator):
-    """An estimator with nothing behind the door."""
+class Validating(BaseEstimator):
+    """An estimator that only validates."""
 
 
 def entered(X: Any, then: Any = None, image_shape: tuple[int, ...] | None = None) -> Any:
-    """The rows that pass the door, first in ``fit`` and ``then`` in use."""
-    door = Door()
-    rows = check_rows(door, X, reset=True, image_shape=image_shape)
-    return rows if then is None else check_rows(door, then, reset=False, image_shape=image_shape)
+    """The validated rows, of ``fit`` or of ``then``."""
+    estimator = Validating()
+    rows = check_rows(estimator, X, reset=True, image_shape=image_shape)
+    return rows if then is None else check_rows(estimator, then, reset=False, image_shape=image_shape)
 
 
 IMAGES = np.random.default_rng(0).integers(256, size=(5, 4, 3), dtype=np.uint8)
@@ -49,11 +49,11 @@ def test_rows_get_their_shape_without_a_copy(X: Any, image_shape: Any, shape: tu
 
 
 def test_the_shape_of_a_row_is_remembered() -> None:
-    door = Door()
-    check_rows(door, IMAGES, reset=True)
-    assert door.input_shape_ == (4, 3, 1)
-    check_rows(door, np.zeros((2, 7)), reset=True)
-    assert (door.input_shape_, door.n_features_in_) == ((7,), 7)
+    estimator = Validating()
+    check_rows(estimator, IMAGES, reset=True)
+    assert estimator.input_shape_ == (4, 3, 1)
+    check_rows(estimator, np.zeros((2, 7)), reset=True)
+    assert (estimator.input_shape_, estimator.n_features_in_) == ((7,), 7)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_what_cannot_pass_is_named(X: Any, image_shape: Any, message: str) -> No
 @pytest.mark.parametrize(
     ("fitted", "then", "message"),
     [
-        (np.zeros((5, 3)), np.zeros((5, 4)), "X has 4 features, but Door is expecting 3"),
+        (np.zeros((5, 3)), np.zeros((5, 4)), "X has 4 features, but Validating is expecting 3"),
         (np.zeros((5, 4, 3)), np.zeros((5, 3, 4)), r"rows of shape \(3, 4, 1\); the model was fitted on \(4, 3, 1\)"),
         (np.zeros((5, 4, 3)), np.zeros((5, 4, 3, 2)), r"of shape \(4, 3, 2\); the model was fitted on \(4, 3, 1\)"),
         (np.zeros((5, 4, 3)), np.zeros((5, 12)), r"rows of shape \(12,\); the model was fitted on \(4, 3, 1\)"),

@@ -1,4 +1,4 @@
-"""The door for arrays: checked once as they come in, turned into tensors chunk by chunk.
+"""Validation of arrays, once, as they come in; and their conversion to tensors, chunk by chunk.
 
 Rows are ``(n, d)`` features or ``(n, h, w)`` and ``(n, h, w, c)`` images; images are ``uint8`` or floats in [0, 1].
 """
@@ -22,8 +22,8 @@ def check_rows(estimator: Any, X: ArrayLike, *, reset: bool, image_shape: Sequen
     """Validates ``X`` and returns it as ``(n, d)`` features or ``(n, h, w, c)`` images, copying only if it must.
 
     Args:
-        estimator: Remembers the shape of a row in ``input_shape_`` if ``reset``, else is held to it.
-        X: What the user gave.
+        estimator: Gets the shape of a row as ``input_shape_`` if ``reset``; else ``X`` must have that shape.
+        X: The input as given by the user.
         reset: True in ``fit``.
         image_shape: Shape of the image in each row of a flat ``X``.
     """
@@ -42,7 +42,7 @@ def check_rows(estimator: Any, X: ArrayLike, *, reset: bool, image_shape: Sequen
 
 
 def _known_to_fit(estimator: Any, X: Any) -> bool:
-    """Whether ``X`` is as plain as can be: the general check takes longer than adding a task does."""
+    """Whether ``X`` is a plain array of the right shape, so that the slow general check can be skipped."""
     if type(X) is not np.ndarray or X.dtype not in (np.float32, np.float64) or hasattr(estimator, "feature_names_in_"):
         return False
     return X.ndim == 2 and len(X) > 0 and X.shape[1:] == tuple(estimator.input_shape_) and bool(np.isfinite(X).all())
@@ -57,7 +57,7 @@ def holds_text(X: Any) -> bool:
 
 
 def as_images(rows: Rows, image_shape: Sequence[int] | None, argument: str = "X") -> Rows:
-    """Gives images the shape ``(n, h, w, c)`` and refuses values that are not intensities."""
+    """Reshapes images to ``(n, h, w, c)`` and refuses values that are not intensities."""
     if image_shape is not None and rows.ndim == 2:
         if prod(image_shape) != rows.shape[1]:
             raise ValueError(
@@ -71,7 +71,7 @@ def as_images(rows: Rows, image_shape: Sequence[int] | None, argument: str = "X"
     if rows.ndim == 4 and rows.shape[1] in (1, 3) and rows.shape[3] > 4:
         raise ValueError(
             f"{argument} must be (n, h, w, c) images, with channels last; got shape {rows.shape}, which looks as if "
-            "they came first: transpose(0, 2, 3, 1) makes them last"
+            "they came first; X.transpose(0, 2, 3, 1) puts them last"
         )
     if rows.size == 0:
         raise ValueError(f"{argument} holds images without pixels; got shape {rows.shape}")
@@ -96,14 +96,14 @@ def in_chunks(
 ) -> tuple[Rows, ...]:
     """Applies ``function`` to ``rows`` in chunks of one fixed size and joins what it returns.
 
-    The last chunk is filled up with zeros: matrix products of another height may round otherwise, and a row must get
-    the same bytes whatever rows come with it.
+    The last chunk is padded with zeros: matrix products of another height may round differently, and a row must score
+    to the same bytes whatever rows come with it.
 
     Args:
-        function: Maps a chunk to tensors, one entry a row.
-        rows: What to map.
-        device: Where it is done.
-        width: Numbers that ``function`` makes of a row on the way, if they are more than the row has.
+        function: Maps a chunk to tensors with one entry per row.
+        rows: The rows.
+        device: Where torch computes.
+        width: How many numbers ``function`` computes per row on the way, if they are more than the row has.
     """
     size = chunk_size((max(prod(rows.shape[1:]), width),))
     starts = range(0, len(rows), size)
@@ -117,7 +117,7 @@ def in_chunks(
 
     joined: tuple[Rows, ...] = ()
     for start, parts in zip(starts, map(made_of, starts), strict=True):
-        # Small results kept between the large buffers of the chunks would leave the memory full of holes.
+        # Written into one array: small results kept between large buffers would fragment the memory.
         joined = joined or tuple(np.empty((len(rows), *part.shape[1:]), dtype=part.dtype) for part in parts)
         for whole, part in zip(joined, parts, strict=True):
             whole[start : start + len(part)] = part
@@ -125,6 +125,6 @@ def in_chunks(
 
 
 def chunk_size(row_shape: Shape) -> int:
-    """A power of two from 64 to 1024: wide rows come in small chunks, so that one row alone stays cheap."""
+    """A power of two from 64 to 1024: smaller for wide rows, so that one row alone stays cheap."""
     fitting = 2**16 // prod(row_shape)
     return 1 << min(max(fitting, 64), 1024).bit_length() - 1

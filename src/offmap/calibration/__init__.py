@@ -1,6 +1,5 @@
 """Promises: thresholds and p-values that hold at a stated false-alarm rate, for any model."""
 
-from offmap.arrays import FloatArray
 from offmap.calibration.calibrated import Calibrated
 from offmap.calibration.conformal import CalibrationWarning, p_values, threshold
 from offmap.calibration.guarded import Guarded
@@ -10,7 +9,6 @@ from offmap.calibration.split import hold_out
 __all__ = [
     "Calibrated",
     "CalibrationWarning",
-    "FloatArray",
     "Guarded",
     "Promise",
     "RateInterval",

@@ -64,7 +64,7 @@ def draw_similarity(path: Path, profile: str) -> None:
 
 
 def draw_cold_start(path: Path, profile: str) -> None:
-    """AUROC against the number of exposures: a colour a method, dashed for tasks that were added afterwards."""
+    """AUROC against the number of exposures: one colour per method, dashed for tasks that were added afterwards."""
     cells = {(cell.row, cell.column): cell for cell in run(COLD, profile)}
     drawing = Drawing(figsize=(10, 4.8), layout="constrained")
     for axes, column in zip(drawing.subplots(1, 2), COLD.columns, strict=True):

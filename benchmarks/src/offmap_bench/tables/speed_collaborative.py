@@ -25,7 +25,7 @@ NEW, TURNS = 50, 200
 
 
 def exposures(tasks: int, count: int, seed: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Rows around one point a task, which differ in the first ten features."""
+    """Rows around one point per entity, which differ in the first ten features."""
     rng = np.random.default_rng(seed)
     ids = np.arange(count) % tasks
     X = rng.standard_normal((count, FEATURES), dtype=np.float32)
