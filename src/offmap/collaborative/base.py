@@ -58,6 +58,7 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
         head_: Scores features against embeddings.
         solver_: Finds the embedding of an entity from its rows.
         embedding_size_: Numbers that describe an entity.
+        centre_: Mean of the embeddings of the fitted entities; empty where every entity has a model of its own.
         labels_: The labels that were fitted, in ascending order; empty without labels.
         common_level_: Mean and variance of the raw novelty over all entities; None with ``calibration=0``.
         promise_: The ``Promise`` that decides, fitted on the held-out rows.

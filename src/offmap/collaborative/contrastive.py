@@ -1,7 +1,7 @@
 """Contrastive features, and a few rows of each entity to compare with."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor, nn
@@ -113,6 +113,7 @@ class RowSampler(StreamSolver):
         return {"embedding": torch.where(taken.unsqueeze(2), new, old).flatten(1)}
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class EntityContrastiveDetector(EntityDetector):
     r"""Compares a row with a few rows of its entity, in features learnt by contrasting rows and shifted rows.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, final
 
 import torch
 from sklearn.ensemble import IsolationForest
@@ -81,6 +81,7 @@ class ForestGrower(Solver):
         return packed(trees, samples, self.layout.step)
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class EntityForestDetector(EntityDetector):
     r"""Fits one isolation forest per entity; rows that few splits isolate from the entity's rows are novel.

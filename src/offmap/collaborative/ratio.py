@@ -1,7 +1,7 @@
 """The density ratio of an entity's rows to those of all entities."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, final
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,7 @@ from offmap.parameters import NonNegative, Positive
 _SMALL, _SAMPLE = 0.1, 512
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class RatioDetector(EmbeddingDetector):
     r"""Scores how much more likely a row is among the rows of its entity than among those of all entities.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import prod
+from typing import final
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from offmap.nets import Standardise
 from offmap.parameters import Count
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class NearestNeighborDetector(Detector):
     r"""Flags rows that are far from the nearest normal rows.

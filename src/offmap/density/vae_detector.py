@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from offmap.nets import Standardise
 from offmap.parameters import Count, Fraction, Positive, check
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class VAEDetector(Detector):
     r"""Flags rows that a variational autoencoder trained on normal rows finds unlikely, or images it finds atypical.
