@@ -161,7 +161,7 @@ def test_sparse_rows_of_an_encoder_are_taken() -> None:
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
-def test_one_row_a_class_cannot_be_calibrated(cls: Any) -> None:
+def test_one_row_per_class_cannot_be_calibrated(cls: Any) -> None:
     X, _ = blobs(4)
     with pytest.raises(ValueError, match="more than one row"):
         small(cls, rule="calibrated").fit(X, [0, 1, 2, 3])
