@@ -33,8 +33,8 @@ class EntityModel(PromisedModel):
     def novelty(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> FloatArray:  # type: ignore[override] # the entity is part of the question
         """How novel each row is for its entity; higher is more novel, and above ``threshold_`` it is flagged.
 
-        The raw score is standardised by the mean and variance of the scores of the entity's own rows, since what is
-        much for one entity may be little for another. With ``calibration=0`` it is the raw score.
+        The raw score is standardised by the mean and variance of the scores of the entity's own rows, since a
+        score that is high for one entity may be normal for another. With ``calibration=0`` it is the raw score.
 
         Args:
             X: Rows or images.

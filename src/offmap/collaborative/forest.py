@@ -93,9 +93,9 @@ class EntityForestDetector(EntityDetector):
 
     Args:
         n_estimators: Trees per forest.
-        max_samples: Rows that a tree is grown from, at most. The table has room for the largest forest that was fitted:
-            an entity that is added later is grown from no more rows per tree, and from fewer trees if it needs more
-            room.
+        max_samples: Largest number of rows that a tree is grown from. Every entity has the memory of the largest forest
+            in ``fit``: one that is added later gets no more rows per tree, and fewer trees if its forest would be
+            larger.
 
     Attributes:
         samples_: Rows that a tree is grown from, at most.
