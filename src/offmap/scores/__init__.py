@@ -1,5 +1,26 @@
 """Post-hoc novelty scores: from the features and logits that any trained model gives."""
 
+from offmap.scores.fdbd import FDBD
+from offmap.scores.logits import GEN, Energy, MaxLogit, MaxSoftmax
+from offmap.scores.mahalanobis import Mahalanobis, RelativeMahalanobis
+from offmap.scores.nearest import KNearest
+from offmap.scores.nnguide import NNGuide
+from offmap.scores.rank_mean import RankMean
 from offmap.scores.score import Outputs, Score
+from offmap.scores.vim import ViM
 
-__all__ = ["Outputs", "Score"]
+__all__ = [
+    "FDBD",
+    "GEN",
+    "Energy",
+    "KNearest",
+    "Mahalanobis",
+    "MaxLogit",
+    "MaxSoftmax",
+    "NNGuide",
+    "Outputs",
+    "RankMean",
+    "RelativeMahalanobis",
+    "Score",
+    "ViM",
+]
