@@ -13,17 +13,21 @@ from offmap import persist
 
 FAMILIES = ("openset", "density", "collaborative")
 # Where estimators are that can be saved, and the parts that are saved with them.
-_PACKAGES = frozenset(f"offmap.{package}" for package in (*FAMILIES, "calibration", "data", "sampling", "sampling.rl"))
+_PACKAGES = frozenset(
+    f"offmap.{package}" for package in (*FAMILIES, "calibration", "data", "sampling", "sampling.rl", "scores")
+)
 _KINDS = ("Detector", "Classifier")
 _SHARED = ("alpha", "calibration", "encoder", "image_shape", "random_state", "device", "rule", "unknown_label")
 
 
-def load(path: str | os.PathLike[str], device: str | None = None) -> Any:
+def load(path: str | os.PathLike[str], device: str | None = None, model: Any = None) -> Any:
     """Restores a saved model, or raises a ``ModelFileError`` that says why it cannot.
 
     Args:
         path: The file.
         device: Where torch computes, if not where the model was fitted.
+        model: The model of another library that ``Calibrated`` or ``Guarded`` was saved without; another model than
+            the one that was saved is refused.
 
     Example:
         >>> import tempfile, numpy as np, offmap
@@ -35,7 +39,7 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> Any:
         ...     offmap.load(f"{folder}/model.safetensors")
         MSPClassifier(epochs=1, random_state=0)
     """
-    return persist.restore(path, device, public_class)
+    return persist.restore(path, device, public_class, model)
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,10 @@ def _package(name: str) -> ModuleType:
             from offmap import calibration
 
             return calibration
+        case "scores":
+            from offmap import scores
+
+            return scores
         case "sampling.rl":
             from offmap.sampling import rl
 

@@ -78,7 +78,7 @@ def relative(p: Problem) -> list[float]:
 
 def nearest(p: Problem, k: int) -> list[float]:
     known = unit(p.Z)
-    return [sorted(np.linalg.norm(z - r) for r in known)[k - 1] for z in unit(p.new)]
+    return [sorted(float(np.linalg.norm(z - r)) for r in known)[k - 1] for z in unit(p.new)]
 
 
 def vim(p: Problem, kept: int) -> list[float]:

@@ -31,14 +31,14 @@ class KNearest(Score):
     n_neighbors: Count = 1
 
     def _fit(self, known: Outputs, codes: Tensor | None) -> None:
-        require_neighbors(self.n_neighbors, known.rows)
+        require_neighbors(self.n_neighbors, len(known))
         self.rows_ = unit(features_of(known)).float()
 
     def _novelty(self, outputs: Outputs) -> Tensor:
         queries = unit(features_of(outputs))
         found = most_similar(queries.float(), self.rows_, self.n_neighbors)
         # From the difference itself: 2 - 2 cos has no digits left where the distance is small.
-        return (queries - self.rows_[found.index[:, -1]].double()).norm(dim=1)
+        return (queries - self.rows_[found.place[:, -1]].double()).norm(dim=1)
 
 
 def require_neighbors(count: int, rows: int) -> None:

@@ -10,10 +10,10 @@ _BLOCK = 1 << 14
 
 
 class Neighbors(NamedTuple):
-    """The nearest reference rows of each query: ``cosine``, nearest first, and ``index`` among the reference rows."""
+    """The nearest reference rows of each query: ``cosine``, nearest first, and ``place`` among the reference rows."""
 
     cosine: Tensor
-    index: Tensor
+    place: Tensor
 
 
 def most_similar(queries: Tensor, reference: Tensor, count: int) -> Neighbors:
@@ -21,7 +21,7 @@ def most_similar(queries: Tensor, reference: Tensor, count: int) -> Neighbors:
 
     Example:
         >>> reference = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-        >>> most_similar(torch.tensor([[0.6, 0.8]]), reference, 1).index
+        >>> most_similar(torch.tensor([[0.6, 0.8]]), reference, 1).place
         tensor([[1]])
     """
     best, where = [], []

@@ -39,11 +39,11 @@ class NNGuide(Score):
     n_neighbors: Count = 10
 
     def _fit(self, known: Outputs, codes: Tensor | None) -> None:
-        require_neighbors(self.n_neighbors, known.rows)
+        require_neighbors(self.n_neighbors, len(known))
         self.rows_ = unit(features_of(known)).float()
         self.energy_ = logits_of(known).logsumexp(dim=1)
 
     def _novelty(self, outputs: Outputs) -> Tensor:
         found = most_similar(unit(features_of(outputs)).float(), self.rows_, self.n_neighbors)
-        guidance = (found.cosine.double() * self.energy_[found.index]).mean(dim=1)
+        guidance = (found.cosine.double() * self.energy_[found.place]).mean(dim=1)
         return -logits_of(outputs).logsumexp(dim=1) * guidance

@@ -1,6 +1,7 @@
 """The mean of the ranks of several scores."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import torch
 from sklearn.base import clone
@@ -41,6 +42,8 @@ class RankMean(Score):
         torch.Size([3])
     """
 
+    reads: ClassVar[frozenset[str]] = frozenset({"features", "logits"})
+
     scores: tuple[Score, ...] = field(default_factory=_three)
     folds: Count = 5
 
@@ -56,8 +59,8 @@ class RankMean(Score):
         """The score of each known row, fitted on the other folds."""
         if not score.needs_rows:
             return score.novelty(known)
-        folds = torch.arange(known.rows) % max(2, min(self.folds, known.rows))
-        values = torch.empty(known.rows, dtype=torch.float64)
+        folds = torch.arange(len(known)) % max(2, min(self.folds, len(known)))
+        values = torch.empty(len(known), dtype=torch.float64)
         for fold in range(int(folds.max()) + 1):
             out = folds == fold
             others = None if codes is None else torch.unique(codes[~out], return_inverse=True)[1]

@@ -2,33 +2,53 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
+import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
 
-class Outputs(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Outputs:
     """What a model computed of rows: ``features`` (n, d) and ``logits`` (n, c); None where there are none.
 
+    Args:
+        features: The features of each row, such as the last hidden layer; an array or a tensor.
+        logits: One column per class; an array or a tensor.
+
     Example:
-        >>> Outputs(logits=torch.zeros(2, 3)).rows
+        >>> len(Outputs(logits=[[0.0, 1.0], [2.0, 0.0]]))
         2
     """
 
-    features: Tensor | None = None
-    logits: Tensor | None = None
+    features: Any = None
+    logits: Any = None
 
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
+    def __post_init__(self) -> None:
+        for name in ("features", "logits"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, None if given is None else _as_matrix(name, given))
+        if self.features is not None and self.logits is not None and len(self.features) != len(self.logits):
+            raise ValueError(f"features has {len(self.features)} rows and logits has {len(self.logits)}; give as many")
+
+    def __len__(self) -> int:
         given = self.logits if self.features is None else self.features
         return 0 if given is None else len(given)
 
-    def take(self, index: Tensor | slice) -> "Outputs":
+    def take(self, index: Any) -> "Outputs":
         """The outputs of some of the rows."""
-        return Outputs(*(None if part is None else part[index] for part in self))
+        return Outputs(*(None if part is None else part[index] for part in (self.features, self.logits)))
+
+
+def _as_matrix(name: str, given: Any) -> Tensor:
+    """A tensor with one row per row; tensors stay as they are."""
+    if not isinstance(given, Tensor):
+        given = torch.from_numpy(np.array(given, dtype=np.float64))
+    if given.ndim != 2:
+        raise ValueError(f"{name} must have one row per row and one column per value; got shape {tuple(given.shape)}")
+    return given.detach().cpu()
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -45,8 +65,8 @@ class Score(BaseEstimator, ABC):
         self._require(known)
         if self.needs_labels and codes is None:
             raise ValueError(f"{type(self).__name__} needs the classes of the known rows; give y")
-        if self.needs_rows and known.rows < 2:
-            raise ValueError(f"{type(self).__name__} needs at least 2 known rows; got {known.rows}")
+        if self.needs_rows and len(known) < 2:
+            raise ValueError(f"{type(self).__name__} needs at least 2 known rows; got {len(known)}")
         with torch.no_grad():
             self._fit(known, codes)
         return self
@@ -73,14 +93,14 @@ class Score(BaseEstimator, ABC):
 
 def features_of(outputs: Outputs) -> Tensor:
     """The features in double precision."""
-    assert outputs.features is not None
-    return outputs.features.double()
+    features: Tensor = outputs.features
+    return features.double()
 
 
 def logits_of(outputs: Outputs) -> Tensor:
     """The logits in double precision."""
-    assert outputs.logits is not None
-    return outputs.logits.double()
+    logits: Tensor = outputs.logits
+    return logits.double()
 
 
 def unit(rows: Tensor) -> Tensor:
