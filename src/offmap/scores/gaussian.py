@@ -45,11 +45,13 @@ class Gaussians:
 
     def distance(self, rows: Tensor) -> Tensor:
         """The squared Mahalanobis distance of each row to the nearest mean."""
-        places, means = rows.double() @ self.factor, self.means @ self.factor
+        centre = self.means.mean(dim=0)
+        places, means = (rows.double() - centre) @ self.factor, (self.means - centre) @ self.factor
         if len(means) == 1:
-            return (places - means).square().sum(dim=1)
-        # The differences themselves, not their expansion into products, which would cancel for rows near a mean.
-        return torch.cdist(places, means, compute_mode="donot_use_mm_for_euclid_dist").amin(dim=1).square()
+            return places.square().sum(dim=1)
+        # Expanded into products, which are fast; centred and in double precision, little cancels.
+        to_each = means.square().sum(dim=1) - 2 * places @ means.T
+        return (places.square().sum(dim=1) + to_each.amin(dim=1)).clamp(min=0)
 
     @property
     def precision(self) -> Tensor:

@@ -25,8 +25,11 @@ class Head(NamedTuple):
         """Solves for the layer from the outputs of known rows."""
         rows, logits = features_of(known), logits_of(known)
         mean, level = rows.mean(dim=0), logits.mean(dim=0)
-        weight = torch.linalg.pinv(rows - mean, rtol=_SMALLEST_SINGULAR) @ (logits - level)
+        centred = rows - mean
+        # By the normal equations: as many unknowns as features, however many rows there are.
+        inverse = torch.linalg.pinv(centred.T @ centred, hermitian=True, rtol=_SMALLEST_EIGENVALUE)
+        weight = inverse @ (centred.T @ (logits - level))
         return cls(weight, level - mean @ weight)
 
 
-_SMALLEST_SINGULAR = 1e-6
+_SMALLEST_EIGENVALUE = 1e-11
