@@ -1,5 +1,6 @@
 """Promises: thresholds and p-values that hold at a stated false-alarm rate, for any model."""
 
+from offmap.calibration.budget import Budget
 from offmap.calibration.calibrated import Calibrated
 from offmap.calibration.conformal import CalibrationWarning, p_values, threshold
 from offmap.calibration.guarded import Guarded
@@ -7,6 +8,7 @@ from offmap.calibration.promise import Promise, RateInterval
 from offmap.calibration.split import hold_out
 
 __all__ = [
+    "Budget",
     "Calibrated",
     "CalibrationWarning",
     "Guarded",

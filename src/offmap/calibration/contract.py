@@ -5,7 +5,8 @@
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from copy import copy
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from sklearn.base import ClassifierMixin, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from offmap.arrays import FloatArray
+from offmap.calibration.budget import Budget, chosen_rate
 from offmap.calibration.promise import Promise, RateInterval
 from offmap.labels import with_unknown
 from offmap.verdict import Verdict
@@ -22,6 +24,7 @@ class PromisedModel(ABC):
     """A model whose decisions come from a ``Promise``, kept in ``promise_`` once it is fitted."""
 
     promise_: Promise
+    alpha: float
 
     @abstractmethod
     def novelty(self, X: Any) -> FloatArray:
@@ -57,6 +60,37 @@ class PromisedModel(ABC):
         """The false-alarm rate to expect of this model, with its 95 % interval; None if nothing was held out."""
         check_is_fitted(self, "promise_")
         return self.promise_.false_alarm_rate
+
+    def at(self, *, alpha: float | None = None, budget: Budget | float | None = None) -> Self:
+        """The same fitted model at another rate of false alarms, from the scores of the held-out rows that it keeps.
+
+        Nothing is fitted again, and the copy shares everything but the threshold with this model. A threshold of the
+        method's own (``rule="own"``) becomes a calibrated one.
+
+        Args:
+            alpha: False-alarm rate.
+            budget: Alerts per row instead, such as ``Budget(50, per=1000)`` or 0.05.
+        """
+        check_is_fitted(self, "promise_")
+        rate = chosen_rate(alpha, budget)
+        return self._with_promise(self.promise_.at(rate), alpha=rate)
+
+    def recalibrate(self, X: Any) -> Self:
+        """The same fitted model with threshold and p-values set by other normal rows, which it must **not** have seen.
+
+        Take recent rows that were found to be normal, after the source has changed or to get more of them than were
+        held out.
+        """
+        novelty = self.novelty(X)
+        return self._with_promise(Promise(alpha=self.alpha).fit(novelty), alpha=self.alpha)
+
+    def _with_promise(self, promise: Promise, alpha: float) -> Self:
+        """A copy that shares everything with this model but the promise."""
+        model = copy(self)
+        model.promise_, model.alpha = promise, alpha
+        if hasattr(model, "rule"):
+            model.rule = "calibrated"
+        return model
 
     def _p_value_or_none(self, novelty: FloatArray) -> FloatArray | None:
         return self.promise_.p_value(novelty) if self.promise_.has_rows else None

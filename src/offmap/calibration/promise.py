@@ -91,12 +91,21 @@ class Promise(BaseEstimator):
         high = float(beta.ppf(0.975, above + 1, n - above)) if above < n else 1.0
         return RateInterval(above / n, low, high, n)
 
+    def at(self, alpha: float) -> "Promise":
+        """The promise of another rate, from the same held-out rows."""
+        self.require_rows("at")
+        return Promise(alpha=alpha).fit(self.calibration_novelty_)
+
     def novel(self, novelty: ArrayLike) -> NDArray[np.bool_]:
         """Whether each row is flagged."""
         return np.asarray(novelty) > self.threshold_
 
     def p_value(self, novelty: ArrayLike) -> FloatArray:
         """The conformal p-value of each row; small is novel."""
-        if not self.has_rows:
-            raise ValueError("p_value needs held-out rows; fit with calibration above 0")
+        self.require_rows("p_value")
         return p_values(self.calibration_novelty_, np.asarray(novelty, dtype=np.float64))
+
+    def require_rows(self, asked: str) -> None:
+        """Raises a ``ValueError`` if there were no held-out rows, which ``asked`` needs."""
+        if not self.has_rows:
+            raise ValueError(f"{asked} needs held-out rows; fit with calibration above 0")

@@ -1,7 +1,7 @@
 """What a user can ask of a model of many entities: the questions of every model, about a row and its entity."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -86,6 +86,17 @@ class EntityModel(PromisedModel):
             p_value=promise.p_value(novelty),
             entity=as_given(check_ids(entities)),
         )
+
+    def recalibrate(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> Self:  # type: ignore[override] # the entity is part of the question
+        """The same fitted model with threshold and p-values set by other normal rows, which it must **not** have seen.
+
+        Args:
+            X: Rows or images.
+            entities: Id of the entity of each row.
+            rows: Row of ``X`` that each id in ``entities`` refers to, if not the one in its place.
+        """
+        novelty = self.novelty(X, entities, rows=rows)
+        return self._with_promise(Promise(alpha=self.alpha).fit(novelty), alpha=self.alpha)
 
     def _promise(self, asked: str) -> Promise:
         if not self.promise_.has_rows:
