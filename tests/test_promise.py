@@ -34,8 +34,8 @@ def test_fresh_rows_are_flagged_at_the_promised_rate(cls: Any) -> None:
         model, fresh = overfitted(cls, seed)
         assert len(model.calibration_novelty_) == 199
         rates.append(np.mean(model.novelty(fresh) > model.threshold_))
-    # One rate is Beta(20, 180): its standard deviation is 0.021, that of the mean of three 0.012.
-    assert 0.06 < np.mean(rates) < 0.14, rates
+    # One rate is Beta(20, 180): its standard deviation is 0.021, that of the mean of three 0.012. Ties lower it.
+    assert 0.05 < np.mean(rates) < 0.14, rates
 
 
 @pytest.mark.parametrize("cls", CLASSES)

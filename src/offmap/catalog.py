@@ -16,7 +16,10 @@ FAMILIES = ("openset", "density", "collaborative")
 _PARTS = ("calibration", "data", "density.vae", "density.vae.scores", "sampling", "sampling.rl", "scores")
 _PACKAGES = frozenset(f"offmap.{package}" for package in (*FAMILIES, *_PARTS))
 _KINDS = ("Detector", "Classifier")
-_SHARED = ("alpha", "calibration", "encoder", "image_shape", "random_state", "device", "rule", "unknown_label")
+_SHARED = (
+    *("alpha", "calibration", "folds", "confidence", "by_class", "contamination", "rule", "unknown_label"),
+    *("encoder", "image_shape", "random_state", "device"),
+)
 
 
 def load(path: str | os.PathLike[str], device: str | None = None, model: Any = None) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
@@ -19,11 +20,14 @@ from offmap.calibration.classifier_outputs import (
     rows_at,
 )
 from offmap.calibration.contract import Classification, PromisedClassifier
+from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
 from offmap.calibration.fingerprint import Fingerprint
-from offmap.calibration.foreign import checked_scores, require_spread, row_count
+from offmap.calibration.foreign import checked_scores, require_one_model, require_spread, row_count
+from offmap.calibration.mondrian import ClassPromise
+from offmap.calibration.notices import warn_of_uncovered
 from offmap.calibration.post_hoc import codes_of, fitted_score, make_score
-from offmap.calibration.promise import Promise
-from offmap.calibration.split import hold_out
+from offmap.calibration.split import Split, hold_out, uncovered
+from offmap.calibration.surprise import surprise_steps
 from offmap.labels import check_labels, choose_unknown_label, known_classes
 from offmap.parameters import Fraction
 from offmap.random_state import RandomState, as_generator, seed_parts
@@ -47,7 +51,12 @@ class Guarded(PromisedClassifier, BaseEstimator):
         logits: Of a module, the name of the layer that returns logits, if its output does not.
         classes: The class of each column of logits, for a module or ``Outputs``; by default 0, 1, … or those of ``y``.
         alpha: Rate at which rows of known classes are rejected.
-        calibration: Share of the rows that ``fit`` holds out from training to set the threshold.
+        calibration: Share of the rows that ``fit`` holds out from training to set the threshold. With "cv" every row
+            trains and calibrates: one copy per fold is fitted (CV+), for data too small to hold rows out.
+        folds: Number of folds, and of copies, of ``calibration="cv"``.
+        confidence: Probability that the rate of this very model is at most ``alpha``, such as 0.9.
+        by_class: Keep the rate for each class instead of over the rows of all; ``predict_set`` then lists the classes
+            that a row may be of.
         unknown_label: What ``predict`` answers for novel rows; by default -1, or "unknown" among string labels.
         random_state: Seed of the split, and of the classifier where it has none of its own.
 
@@ -81,7 +90,10 @@ class Guarded(PromisedClassifier, BaseEstimator):
     logits: str | None = None
     classes: Any = None
     alpha: Fraction = 0.05
-    calibration: Fraction = 0.3
+    calibration: Fraction | Literal["cv"] = 0.3
+    folds: Folds = 5
+    confidence: Fraction | None = None
+    by_class: bool = False
     unknown_label: int | str | None = None
     random_state: RandomState = None
 
@@ -90,36 +102,45 @@ class Guarded(PromisedClassifier, BaseEstimator):
 
         With ``Outputs`` only the score is fitted. Their rows must not have trained the model that computed them.
         """
-        parameters.check(self)
+        self._start()
         if isinstance(self.classifier, nn.Module):
             raise ValueError("fit cannot train a torch module; train it first, then call calibrate with other rows")
         labels, rng = check_labels(self, X, y), as_generator(self.random_state)
-        _, codes = known_classes(labels)
-        train, held_out = hold_out(codes, self.calibration, rng)
-        if len(held_out) == 0:
+        self.classes_, codes = known_classes(labels)
+        self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
+        if self.calibration == "cv":
+            splits = fold_splits(codes, self.folds, rng)
+            self.members_ = fit_members(self, X, labels, splits, rng)
+            if self.by_class:
+                self._join_class_promises()
+            self.promise_ = self._new_promise().fit(surprise_steps(sum(len(split.held_out) for split in splits)))
+            warn_of_lost_rows(len(codes), len(self.calibration_novelty_), self.alpha)
+            return self
+        split = hold_out(codes, self.calibration, rng)
+        if len(split.held_out) == 0:
             raise ValueError("y must have a class with more than one row, to hold rows out for calibration")
-        classifier = None if self.classifier is None else clone(self.classifier)
-        if classifier is not None:
-            seed_parts(classifier, rng)
-            classifier.fit(rows_at(X, train), labels[train])
-        return self._calibrate(classifier, rows_at(X, held_out), rows_at(X, train), labels[train])
+        warn_of_uncovered(codes, uncovered(codes), self.classes_, self.alpha)
+        return self._fit_split(X, labels, split, rng)
 
-    def calibrate(self, X: Any, *, reference: Any = None, y_reference: ArrayLike | None = None) -> Self:
+    def calibrate(
+        self, X: Any, y: ArrayLike | None = None, *, reference: Any = None, y_reference: ArrayLike | None = None
+    ) -> Self:
         """Calibrates a classifier that is already fitted, on rows of its classes that it has **not** seen.
 
         Args:
             X: The rows that set the threshold.
+            y: Their classes, which ``by_class=True`` needs.
             reference: Rows that the score compares with, for scores that read features: the classifier's training
                 rows, say. They must not be among ``X``.
             y_reference: The classes of these rows.
         """
-        parameters.check(self)
+        self._start()
         if self.classifier is not None and not isinstance(self.classifier, nn.Module):
             check_is_fitted(self.classifier, "classes_")
         if row_count(X) < 1:
             raise ValueError("X has 0 samples; calibrate needs at least 1")
         labels = None if y_reference is None else check_labels(self, reference, y_reference)
-        return self._calibrate(self.classifier, X, reference, labels)
+        return self._calibrate(self.classifier, X, y, reference, labels)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes all but the classifier to one safetensors file; ``offmap.load(path, model=classifier)`` reads it.
@@ -127,12 +148,29 @@ class Guarded(PromisedClassifier, BaseEstimator):
         The file holds up to 16 calibration rows, on which the classifier is recognised.
         """
         check_is_fitted(self, "promise_")
+        require_one_model(self._members())
         for name in ("novelty_score", "features"):
             if callable(getattr(self, name)):
                 raise TypeError(f"{name} is a function, which a file cannot hold; save is for named scores and layers")
         persist.save(self, path)
 
-    def _calibrate(self, classifier: Any, X: Any, reference: Any, labels: NDArray[Any] | None) -> Self:
+    def _start(self) -> None:
+        parameters.check(self)
+        if self.confidence is not None and (self.calibration == "cv" or self.by_class):
+            raise ValueError('confidence cannot be combined with calibration="cv" or by_class=True')
+        for name in ("promise_", "members_", "class_promise_"):
+            self.__dict__.pop(name, None)
+
+    def _fit_split(self, X: Any, y: Any, split: Split, rng: np.random.Generator | None = None) -> Self:
+        """Trains on some rows and calibrates on others."""
+        train, held_out = split.train, split.held_out
+        classifier = None if self.classifier is None else clone(self.classifier)
+        if classifier is not None:
+            seed_parts(classifier, rng or as_generator(self.random_state))
+            classifier.fit(rows_at(X, train), y[train])
+        return self._calibrate(classifier, rows_at(X, held_out), y[held_out], rows_at(X, train), y[train])
+
+    def _calibrate(self, classifier: Any, X: Any, y: Any, reference: Any, labels: NDArray[Any] | None) -> Self:
         self.classifier_ = classifier
         outputs = self._read(X, with_features=False)
         if outputs.logits is None:
@@ -141,10 +179,12 @@ class Guarded(PromisedClassifier, BaseEstimator):
         self.classes_ = known_classes(names)[0] if hasattr(classifier, "classes_") else names
         self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
         self.score_ = self._fitted_score(reference, labels)
-        novelty = self._scored(X).novelty
-        require_spread(novelty, self.alpha)
-        self.promise_ = Promise(alpha=self.alpha).fit(novelty)
-        self.fingerprint_ = Fingerprint().fit(classifier, X, novelty)
+        found = self._scored(X)
+        require_spread(found.novelty, self.alpha)
+        if self.by_class:
+            self.class_promise_ = ClassPromise(alpha=self.alpha).fit(*found, self._codes(y))
+        self.promise_ = self._new_promise().fit(found.novelty)
+        self.fingerprint_ = Fingerprint().fit(classifier, X, found.novelty)
         return self
 
     def _fitted_score(self, reference: Any, labels: NDArray[Any] | None) -> Score | None:
