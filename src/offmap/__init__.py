@@ -24,7 +24,18 @@ _HOME = {
     "Verdict": "offmap.verdict",
     "load": "offmap.catalog",
 }
-_MODULES = ("calibration", "collaborative", "data", "density", "dependence", "metrics", "openset", "sampling")
+_MODULES = (
+    "calibration",
+    "collaborative",
+    "data",
+    "density",
+    "dependence",
+    "metrics",
+    "monitor",
+    "openset",
+    "sampling",
+    "scores",
+)
 
 __all__ = [
     "UNKNOWN",

@@ -24,6 +24,8 @@ SCHEMA = 1
 _PARTS = {"class", "parameters", "versions", "attributes", "modules"}
 # Marks an estimator inside another in the file.
 _ESTIMATOR = "$estimator"
+# What a fingerprint calls the model where there is none: rows come as outputs computed elsewhere.
+_NO_MODEL = "builtins.NoneType"
 # Finds a public class by its path, or returns None.
 FindClass = Callable[[str], Any]
 
@@ -75,11 +77,14 @@ def _content(estimator: Any, classes: dict[str, type]) -> dict[str, Any]:
         raise TypeError(f"{type(estimator).__name__} cannot be saved: only Offmap's own estimators can be loaded again")
     check(estimator)
     classes[path] = type(estimator)
-    modules = _modules(estimator)
-    attributes = {name: value for name, value in vars(estimator).items() if _is_fitted_name(name)}
+    parameter, attribute = _foreign(type(estimator))
+    modules = {name: module for name, module in _modules(estimator).items() if name != attribute}
+    found = vars(estimator).items()
+    attributes = {name: value for name, value in found if _is_fitted_name(name) and name != attribute}
+    parameters = {name: v for name, v in estimator.get_params(deep=False).items() if name != parameter}
     return {
         "class": path,
-        "parameters": _taken_apart(_without_functions(estimator.get_params(deep=False)), classes),
+        "parameters": _taken_apart(_without_functions(parameters), classes),
         "attributes": _taken_apart({name: v for name, v in attributes.items() if name not in modules}, classes),
         "modules": {name: dict(module.state_dict()) for name, module in modules.items()},
     }
@@ -113,20 +118,44 @@ def _from_content(value: Any, device: str | None, find_class: FindClass) -> Any:
     return _rebuilt(value[_ESTIMATOR], device, find_class) if inside else value
 
 
-def restore(path: str | os.PathLike[str], device: str | None, find_class: FindClass) -> Any:
+def _foreign(cls: type) -> tuple[str, str]:
+    """The parameter and the attribute that hold a model of another library, which no file holds; else empty names."""
+    parameter, attribute = getattr(cls, "foreign", ("", ""))
+    return parameter, attribute
+
+
+def restore(path: str | os.PathLike[str], device: str | None, find_class: FindClass, model: Any = None) -> Any:
     """Restores what ``save`` wrote, or raises a ``ModelFileError`` that says why it cannot.
 
     Args:
         path: The file.
         device: Where torch computes, if not where the model was fitted.
         find_class: Finds a public class by the path that the file names.
+        model: The model of another library that the file was saved without.
     """
     try:
-        return _restored(tensorfile.read(path), device, find_class)
+        return _with_model(_restored(tensorfile.read(path), device, find_class), model)
     except TensorFileError as error:
         raise ModelFileError(f"cannot load the model: {error}") from None
     except ModelFileError as error:
         raise ModelFileError(f"cannot load {os.fspath(path)}: {error}") from None
+
+
+def _with_model(estimator: Any, model: Any) -> Any:
+    """Puts the foreign model back into its place, after a check that it is the one that was saved."""
+    parameter, attribute = _foreign(type(estimator))
+    if not parameter:
+        if model is not None:
+            raise ModelFileError(f"it holds a whole {type(estimator).__name__}; load it without model=")
+        return estimator
+    taken = estimator.fingerprint_
+    if model is None and taken.model_ != _NO_MODEL:
+        raise ModelFileError(f"it was saved without its {taken.model_}; give it as model=")
+    setattr(estimator, parameter, model)
+    setattr(estimator, attribute, model)
+    if reason := taken.differs(model, estimator.novelty):
+        raise ModelFileError(f"model= is not the {taken.model_} that was saved: {reason}")
+    return estimator
 
 
 def _restored(content: Any, device: str | None, find_class: FindClass) -> Any:
@@ -145,7 +174,9 @@ def _rebuilt(content: Any, device: str | None, find_class: FindClass) -> Any:
     if cls is None:
         raise ModelFileError(f"it holds a {content['class']!r}, which is not an estimator of this release")
     _require_fitted(cls, content)
-    estimator = cls(**_put_together(content["parameters"], device, find_class))
+    given = _put_together(content["parameters"], device, find_class)
+    parameter, _ = _foreign(cls)
+    estimator = cls(**({parameter: None} if parameter else {}), **given)
     if device is not None and "device" in content["parameters"]:
         estimator.set_params(device=device)
     check(estimator)

@@ -2,6 +2,7 @@
 
 from offmap.calibration.calibrated import Calibrated
 from offmap.calibration.conformal import CalibrationWarning, p_values, threshold
+from offmap.calibration.fingerprint import Fingerprint
 from offmap.calibration.guarded import Guarded
 from offmap.calibration.promise import Promise, RateInterval
 from offmap.calibration.split import hold_out
@@ -9,6 +10,7 @@ from offmap.calibration.split import hold_out
 __all__ = [
     "Calibrated",
     "CalibrationWarning",
+    "Fingerprint",
     "Guarded",
     "Promise",
     "RateInterval",

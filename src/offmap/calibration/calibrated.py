@@ -1,17 +1,19 @@
 """A promise for any outlier detector."""
 
+import os
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from offmap import parameters
+from offmap import parameters, persist
 from offmap.arrays import FloatArray
 from offmap.calibration.contract import PromisedDetector
-from offmap.calibration.foreign import checked_scores, novelty_function, row_count
+from offmap.calibration.fingerprint import Fingerprint
+from offmap.calibration.foreign import checked_scores, novelty_function, require_spread, row_count
 from offmap.calibration.promise import Promise
 from offmap.calibration.split import hold_out
 from offmap.parameters import Fraction
@@ -32,6 +34,7 @@ class Calibrated(PromisedDetector, BaseEstimator):
     Attributes:
         estimator_: The fitted estimator.
         promise_: The ``Promise`` that decides.
+        fingerprint_: What tells this estimator from others when the model is loaded.
         threshold_: Rows with a novelty above it are flagged.
         calibration_novelty_: Novelty of the held-out rows, in ascending order.
 
@@ -48,6 +51,10 @@ class Calibrated(PromisedDetector, BaseEstimator):
         >>> Calibrated(forest, alpha=0.1).calibrate(X[300:]).assess([[9.0, 9.0, 9.0]]).novel
         array([ True])
     """
+
+    # The part that a file names and checks, but does not hold.
+    foreign: ClassVar[tuple[str, str]] = ("estimator", "estimator_")
+    always_fitted: ClassVar[frozenset[str]] = frozenset({"promise_", "fingerprint_"})
 
     estimator: Any
     _: KW_ONLY
@@ -81,9 +88,20 @@ class Calibrated(PromisedDetector, BaseEstimator):
         check_is_fitted(self, "promise_")
         return self._novelty(X)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes all but the estimator to one safetensors file; ``offmap.load(path, model=estimator)`` reads it.
+
+        The file holds up to 16 calibration rows, on which the estimator is recognised.
+        """
+        check_is_fitted(self, "promise_")
+        persist.save(self, path)
+
     def _calibrate(self, model: Any, X: Any) -> Self:
         self.estimator_ = model
-        self.promise_ = Promise(alpha=self.alpha).fit(self._novelty(X))
+        novelty = self._novelty(X)
+        require_spread(novelty, self.alpha)
+        self.promise_ = Promise(alpha=self.alpha).fit(novelty)
+        self.fingerprint_ = Fingerprint().fit(model, X, novelty)
         return self
 
     def _novelty(self, X: Any) -> FloatArray:
