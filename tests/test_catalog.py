@@ -8,6 +8,7 @@ import re
 import pytest
 
 import offmap
+from offmap import density
 from offmap.base import Detector, OpenSetClassifier
 from offmap.catalog import FAMILIES, Method, method, methods, public_class, require_distinct
 from offmap.collaborative.base import EntityDetector
@@ -121,3 +122,10 @@ def test_two_methods_of_one_name_are_refused() -> None:
     clash = [Method("msp", "openset", MSPClassifier), Method("msp", "density", MSPDetector)]
     with pytest.raises(ValueError, match="MSPClassifier and MSPDetector are both called 'msp'"):
         require_distinct(clash)
+
+
+def test_a_clash_between_families_is_noticed_when_methods_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(density, "MSPDetector", Detector, raising=False)
+    monkeypatch.setattr(density, "__all__", [*density.__all__, "MSPDetector"])
+    with pytest.raises(ValueError, match="are both called 'msp'; rename one"):
+        methods()

@@ -140,3 +140,9 @@ def test_models_that_are_not_fitted_say_so() -> None:
             model.assess(X)
     with pytest.raises(NotFittedError):
         Guarded(LogisticRegression()).calibrate(X)
+
+
+def test_a_score_that_is_nan_is_refused_with_its_row() -> None:
+    model = Calibrated(lambda rows: np.asarray(rows)[:, 0]).calibrate(np.arange(40.0)[:, None])
+    with pytest.raises(ValueError, match="the model gave NaN as the score of row 1"):
+        model.novelty([[0.0], [np.nan], [2.0]])

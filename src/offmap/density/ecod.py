@@ -1,6 +1,7 @@
 """Empirical tail probabilities as a detector."""
 
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from torch import Tensor
@@ -8,6 +9,7 @@ from torch import Tensor
 from offmap.base import Detector
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class ECODDetector(Detector):
     r"""Flags rows with features in the tails of the normal rows' distributions; it has no parameters to tune.

@@ -3,6 +3,7 @@
 import math
 import warnings
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from offmap.parameters import Count, Positive
 from offmap.random_state import torch_seed
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class GaussianMixtureDetector(Detector):
     r"""Flags rows of low density under a mixture of Gaussians.

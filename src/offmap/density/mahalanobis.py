@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import prod
+from typing import final
 
 from torch import Tensor
 
@@ -10,6 +11,7 @@ from offmap.nets import Standardise
 from offmap.scores.gaussian import Gaussians
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class MahalanobisDetector(Detector):
     r"""Flags rows far from the mean of the normal rows, in units of how the features vary together.
