@@ -90,13 +90,7 @@ class Reweighted(BaseEstimator):
         self._learn_weights(old, new)
         self.weights_ = self._weights(old)
         self.effective_rows_ = float(self.weights_.sum() ** 2 / np.square(self.weights_).sum())
-        needed = rows_needed(self.model.alpha)
-        if self.effective_rows_ < needed:
-            raise ValueError(
-                f"the {len(old)} rows of X_calibration count as {self.effective_rows_:.0f} after weighting, and a rate "
-                f"of {self.model.alpha:g} needs {needed}: the recent rows lie where there are few of them; "
-                "calibrate on recent normal rows instead (recalibrate)"
-            )
+        self._require_overlap(self._weights(new))
         self.calibration_novelty_ = self.model.novelty(X_calibration)
         return self
 
@@ -124,6 +118,16 @@ class Reweighted(BaseEstimator):
         """Writes model and weights to one safetensors file; ``offmap.load`` reads it."""
         check_is_fitted(self, "weights_")
         persist.save(self, path)
+
+    def _require_overlap(self, recent_weights: FloatArray) -> None:
+        """Refuses weights that leave too few rows, or p-values that cannot be small whatever the novelty."""
+        needed, smallest = rows_needed(self.model.alpha), recent_weights / (recent_weights + self.weights_.sum())
+        if self.effective_rows_ < needed or np.median(smallest) > self.model.alpha:
+            raise ValueError(
+                f"the {len(self.weights_)} rows of X_calibration count as {self.effective_rows_:.0f} after weighting, "
+                f"and the smallest p-value of half of the recent rows is above {np.median(smallest):.2g}; a rate of "
+                f"{self.model.alpha:g} needs {needed} rows where the recent rows lie: recalibrate on recent normal rows"
+            )
 
     def _novel(self, p_value: FloatArray) -> NDArray[np.bool_]:
         return p_value <= self.model.alpha * (1 + 1e-12)
