@@ -24,7 +24,7 @@ REJECTED = -1
 _SPLITS = 2
 _HELD_OUT = 0.3
 # More sub-known classes would only take longer.
-_MOST_CLASSES = 16
+_MOST_CLASSES = 10
 
 
 @dataclass(frozen=True)

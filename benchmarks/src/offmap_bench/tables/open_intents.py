@@ -165,9 +165,9 @@ COMPARED = Table(
     notes=f"{NOTES} The thesis's SelfSup uses further data sets; ours has none. The thesis has no row for LOF. "
     "The heads of ANS see embeddings adapted to the known classes, or the raw embeddings. The last three rows are "
     "plain scores of the same adapted embeddings: the distance to the nearest training row, and the largest logit and "
-    "the energy of a logistic regression. They have no rule of their own: their threshold lets 95 % of a held-out tenth "
-    "of the training rows pass. The AUROC compares scores whatever the threshold. Seconds are to fit and to answer the "
-    "test rows on given embeddings, on a machine that other work shared.",
+    "the energy of a logistic regression. They have no rule of their own: their threshold lets 95 % of a tenth of the "
+    "training rows, held out, pass. The AUROC compares scores whatever the threshold. Seconds are to fit and to answer "
+    "the test rows on given embeddings, on a machine that other work shared.",
     higher_is_better=HIGHER,
     formats=FORMATS,
     average=True,
