@@ -47,10 +47,12 @@ def test_without_a_split_the_default_is_taken(y: np.ndarray) -> None:
 
 
 def test_a_given_radius_or_factor_is_not_chosen_anew() -> None:
-    few = dict(steps=1, random_state=0)
-    assert ANSClassifier(radius_factor=1.3, **few).fit(SPLIT.X_train, SPLIT.y_train).radius_factor_ == 1.3
-    assert ANSClassifier(radius=3.0, **few).fit(SPLIT.X_train, SPLIT.y_train).radius_factor_ == 1
-    assert ANSClassifier(**few).fit(SPLIT.X_train, SPLIT.y_train).radius_factor_ in FACTORS
+    given, fixed, free = ANSClassifier(radius_factor=1.3), ANSClassifier(radius=3.0), ANSClassifier()
+    for model in (given, fixed, free):
+        model.set_params(steps=1, random_state=0).fit(SPLIT.X_train, SPLIT.y_train)
+    assert given.radius_factor_ == 1.3
+    assert fixed.radius_factor_ == 1
+    assert free.radius_factor_ in FACTORS
 
 
 def test_far_negatives_reject_less_than_near_ones() -> None:
