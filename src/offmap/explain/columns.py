@@ -33,8 +33,8 @@ class Columns(Composition):
             reference = _same_columns(reference, list(X.columns))
         elif self._named:
             reference = pd.DataFrame(reference, columns=X.columns)
-        self._X = X if self._named else np.asarray(X)
-        self._reference = reference if self._named else np.asarray(reference)
+        self._X: Any = X if self._named else np.asarray(X)
+        self._reference: Any = reference if self._named else np.asarray(reference)
         if self._X.shape[1] != self._reference.shape[1]:
             raise ValueError(f"reference must have the {self._X.shape[1]} columns of X; got {reference.shape[1]}")
         self._names = _checked_names(feature_names, X, self._X.shape[1])

@@ -22,6 +22,8 @@ class Composition(ABC):
     kind: ClassVar[Kind]
     # How many of the nearest normal rows replace parts: fewer where scoring is slow.
     most_donors: ClassVar[int]
+    # Whether a contribution is measured by taking the part out of the row, not by putting it into a normal row.
+    takes_out: ClassVar[bool] = False
 
     counts: Indices
 

@@ -1,14 +1,16 @@
 """The nearest normal rows of each row: what it is compared with, and what replaces its parts."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offmap.explain.composition import Composition, FloatArray, Indices, Mask
+from offmap.explain.composition import FloatArray, Indices, Mask
 
 
-class Neighbors(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Neighbors:
     """Reference rows, the nearest first, one line per row to explain.
 
     Args:
@@ -20,16 +22,15 @@ class Neighbors(NamedTuple):
     distance: FloatArray
 
 
-def nearest(composition: Composition, allowed: Mask, count: int) -> Neighbors:
+def nearest(distances: FloatArray, allowed: Mask, count: int) -> Neighbors:
     """Finds the ``count`` nearest reference rows among those that are ``allowed`` for each row.
 
     Args:
-        composition: The rows to explain and the reference rows.
-        allowed: One line per row to explain, one column per reference row. A row for which none is allowed may have
+        distances: One line per row to explain, one column per reference row.
+        allowed: Which of them may be taken. A row for which none is allowed may have
             any that is allowed for some row.
         count: How many.
     """
-    distances = composition.distances()
     allowed = np.where(allowed.any(axis=1, keepdims=True), allowed, allowed.any(axis=0))
     distances = np.where(allowed, distances, np.inf)
     count = min(count, distances.shape[1])

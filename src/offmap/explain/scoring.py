@@ -40,7 +40,7 @@ class Scorer:
 
 def assess(model: PromisedModel, X: Any, entities: NDArray[Any] | None) -> Verdict:
     """What the model says of rows, of their entities if it knows entities."""
-    if isinstance(model, EntityModel):
+    if isinstance(model, EntityModel) and entities is not None:
         return model.assess(X, entities)
     return model.assess(X)
 

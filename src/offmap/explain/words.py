@@ -34,6 +34,7 @@ class Words(Composition):
 
     kind: ClassVar[Kind] = "text"
     most_donors: ClassVar[int] = 1
+    takes_out: ClassVar[bool] = True
 
     def __init__(self, X: Sequence[str], reference: Sequence[str], encode: Encode | None = None) -> None:
         self._texts, self._reference = [str(text) for text in X], [str(text) for text in reference]
