@@ -1,7 +1,8 @@
 """Detectors that learn from normal rows alone: how likely, or how close to normal rows, is a new one?"""
 
+from offmap.density.mahalanobis import MahalanobisDetector
 from offmap.density.nearest_neighbors import NearestNeighborDetector
 from offmap.density.texture import TextureDetector
 from offmap.density.vae_detector import VAEDetector
 
-__all__ = ["NearestNeighborDetector", "TextureDetector", "VAEDetector"]
+__all__ = ["MahalanobisDetector", "NearestNeighborDetector", "TextureDetector", "VAEDetector"]
