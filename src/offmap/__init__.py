@@ -24,7 +24,17 @@ _HOME = {
     "Verdict": "offmap.verdict",
     "load": "offmap.catalog",
 }
-_MODULES = ("calibration", "collaborative", "data", "density", "dependence", "metrics", "openset", "sampling")
+_MODULES = (
+    "calibration",
+    "collaborative",
+    "data",
+    "density",
+    "dependence",
+    "explain",
+    "metrics",
+    "openset",
+    "sampling",
+)
 
 __all__ = [
     "UNKNOWN",

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,14 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 
 from offmap import catalog, parameters
 from offmap.base import Detector, OpenSetClassifier
 from offmap.collaborative.base import EntityDetector
 from offmap.data import Data, TextEncoder
 from offmap.data.readers import path_of
+from offmap.explain import Explanation, explain, top_reasons
 from offmap.files import replacing
 from offmap.metrics import open_set_summary
 from offmap.report import Sample, Section, section_of
@@ -127,6 +130,53 @@ def score_rows(model: Estimator, data: Data) -> pd.DataFrame:
     frame = assess(model, data).to_frame()
     frame.insert(0, "row", np.arange(len(data)))
     return frame
+
+
+def explain_rows(
+    model: Estimator, data: Data, reference: Data | None = None, *, rows: Sequence[int] | None = None
+) -> list[Explanation]:
+    """Says why rows are novel, compared with the normal rows of ``reference``.
+
+    Args:
+        model: A fitted model.
+        data: The rows.
+        reference: Normal rows; it may be left out for a model that keeps its training rows.
+        rows: Which rows to explain; by default all. Their numbers are those of ``data``.
+
+    Example:
+        >>> from offmap.data import load
+        >>> cells = load("breast-cancer")
+        >>> model = fit_model(configure("nearestneighbor"), cells)
+        >>> [explanation] = explain_rows(model, cells, rows=[17])
+        >>> explanation.row, len(explanation.parts)
+        (17, 30)
+    """
+    chosen = np.arange(len(data)) if rows is None else np.asarray(rows, dtype=np.intp)
+    for row in chosen.tolist():
+        if not 0 <= row < len(data):
+            raise ValueError(f"row must be from 0 to {len(data) - 1}, the rows of {data.name}; got {row}")
+    found = explain(
+        model, _safe_indexing(_rows_for(model, data), chosen), **_compared_with(model, data, reference, chosen)
+    )
+    return [replace(each, row=int(row)) for each, row in zip(found, chosen, strict=True)]
+
+
+def reasons_of(model: Estimator, data: Data, reference: Data | None, k: int) -> pd.DataFrame:
+    """The ``k`` strongest reasons of each row in words, one column each."""
+    chosen = np.arange(len(data))
+    options = _compared_with(model, data, reference, chosen)
+    return top_reasons(model, _rows_for(model, data), options.pop("reference"), k, **options)
+
+
+def _compared_with(model: Estimator, data: Data, reference: Data | None, chosen: NDArray[np.intp]) -> dict[str, Any]:
+    """The arguments of ``explain`` that say what rows are compared with."""
+    for given in (data,) if reference is None else (data, reference):
+        _require_readable(model, given)
+    found = {"reference": None if reference is None else _rows_for(model, reference)}
+    if not isinstance(model, EntityDetector):
+        return found
+    others = None if reference is None else _entities_of(model, reference)
+    return found | {"entities": _entities_of(model, data)[chosen], "reference_entities": others}
 
 
 def evaluate_model(model: Estimator, normal: Data, novel: Data) -> Section:

@@ -50,7 +50,7 @@ class NearestNeighborDetector(Detector):
     n_neighbors: Count = 3
 
     def contributions(self, X: ArrayLike) -> FloatArray:
-        """The share of each feature in the novelty of each row: ``(n, d)`` numbers whose sum over a row is its novelty.
+        """The share of each feature in the novelty of each row; over a row they sum to its novelty.
 
         Args:
             X: Rows of finite values; the pixels of an image are its features.
