@@ -65,18 +65,18 @@ class Composition(ABC):
 def clipped_distances(rows: FloatArray, reference: FloatArray) -> FloatArray:
     r"""Distances in which a feature counts for at most 1.5 standard deviations.
 
-    $$\sqrt{\sum_j \min(|x_j - r_j| / \sigma_j,\, 1.5)^2}$$
+    $$\sqrt{\sum_j \min(g_j, 1.5)^2 + 0.001 \log(1 + g_j)}, \quad g_j = |x_j - r_j| / \sigma_j$$
 
-    A few strange values of a row must not choose its neighbours, which shall be alike in everything else. A missing
-    value is far from any other value.
+    A few strange values of a row must not choose its neighbours, which shall be alike in everything else; the small
+    second term decides where everything is strange. A missing value is far from any other value.
 
     Args:
         rows: Rows ``(n, d)``.
         reference: Normal rows ``(m, d)``, which give the standard deviations.
 
     Example:
-        >>> clipped_distances(np.array([[9.0, 0.0]]), np.array([[0.0, 0.0], [2.0, 2.0]]))
-        array([[1.5       , 2.12132034]])
+        >>> clipped_distances(np.array([[9.0, 0.0]]), np.array([[0.0, 0.0], [2.0, 2.0]])).round(2)
+        array([[1.5 , 2.12]])
     """
     found = np.zeros((len(rows), len(reference)), dtype=np.float64)
     for column, known in zip(rows.T, reference.T, strict=True):
@@ -85,8 +85,9 @@ def clipped_distances(rows: FloatArray, reference: FloatArray) -> FloatArray:
             gap = np.abs(column[:, None] - known[None]) / spread
         both_missing = np.isnan(column)[:, None] & np.isnan(known)[None]
         gap[both_missing | (column[:, None] == known[None])] = 0.0
-        found += np.minimum(np.nan_to_num(gap, nan=_CLIP, posinf=_CLIP), _CLIP) ** 2
+        gap = np.nan_to_num(gap, nan=_FAR, posinf=_FAR)
+        found += np.minimum(gap, _CLIP) ** 2 + _TIE * np.log1p(gap)
     return np.sqrt(found)
 
 
-_CLIP = 1.5
+_CLIP, _FAR, _TIE = 1.5, 1e9, 1e-3

@@ -44,7 +44,7 @@ def _features(body: Element, explanation: Explanation) -> float:
     order = np.argsort(-np.abs(explanation.contributions), kind="stable")[:SHOWN]
     longest = float(np.abs(explanation.contributions[order]).max()) or 1.0
     order = order[np.argsort(-explanation.contributions[order], kind="stable")]
-    left, right = 190, WIDTH - 250
+    left, right = 190, WIDTH - 290
     lowest = min(float(explanation.contributions[order].min()), 0.0)
     zero = left + (right - left) * (-lowest / (longest - lowest))
     scale = (right - zero) / longest
@@ -55,7 +55,7 @@ def _features(body: Element, explanation: Explanation) -> float:
         colour = NOVEL if length > 0 else NORMAL
         _box(body, min(zero, zero + length), top + 3, max(abs(length), 1), 16, colour)
         _write(body, right + 12, top + 14, value_in_words(explanation.values[j]), weight="600")
-        _write(body, right + 92, top + 14, f"usually {usual_in_words(explanation.usual[j])}", colour=MUTED)
+        _write(body, right + 96, top + 14, f"usually {usual_in_words(explanation.usual[j])}", colour=MUTED)
     bottom = 34 + 26 * len(order)
     line_ = SubElement(body, "path", d=f"M{zero:g} 32V{bottom}", stroke=MUTED)
     line_.set("stroke-width", "1")
@@ -74,7 +74,7 @@ def _text(body: Element, explanation: Explanation) -> float:
             width = _LETTER * len(word) + 10
             if x + width > WIDTH - 12:
                 x, y = 12.0, y + 30
-            marked = _box(body, x - 3, y, width + 1, 24, NOVEL)
+            marked = _box(body, x - 3, y, width, 24, NOVEL, corner=0)
             marked.set("fill-opacity", f"{0.55 * strength:.2f}")
             _write(body, x + 2, y + 16.5, word, size=15, mono=True)
             x += width
@@ -96,6 +96,8 @@ def _image(body: Element, explanation: Explanation) -> float:
         left = 8 + place * (side + 14)
         shown = SubElement(body, "image", href=_png(image), x=f"{left:g}", y="32", style="image-rendering: pixelated")
         shown.attrib |= {"width": f"{side:g}", "height": f"{tall:g}", "preserveAspectRatio": "none"}
+        frame = _box(body, left, 32, side, tall, "none", 0)
+        frame.set("stroke", GRID)
         _write(body, left, tall + 50, title, colour=MUTED)
         if place == 1:
             _places(body, explanation, left, side / width, tall / height)
@@ -109,9 +111,10 @@ def _places(body: Element, explanation: Explanation, left: float, across: float,
             continue
         pixels = np.argwhere(explanation.grid == place)
         (top, first), (bottom, last) = pixels.min(axis=0), pixels.max(axis=0) + 1
-        box = _box(body, left + first * across, 32 + top * down, (last - first) * across, (bottom - top) * down, NOVEL)
+        box = _box(
+            body, left + first * across, 32 + top * down, (last - first) * across, (bottom - top) * down, NOVEL, 0
+        )
         box.set("fill-opacity", f"{0.75 * contribution / strongest:.2f}")
-        del box.attrib["rx"]
 
 
 def _png(image: NDArray[Any]) -> str:
@@ -140,9 +143,9 @@ def _write(
     written.text = _printable(text)
 
 
-def _box(parent: Element, x: float, y: float, width: float, height: float, colour: str) -> Element:
+def _box(parent: Element, x: float, y: float, width: float, height: float, colour: str, corner: float = 3) -> Element:
     where = {"x": f"{x:.1f}", "y": f"{y:.1f}", "width": f"{width:.1f}", "height": f"{height:.1f}"}
-    return SubElement(parent, "rect", where, fill=colour, rx="3")
+    return SubElement(parent, "rect", where, fill=colour, rx=f"{corner:g}")
 
 
 def _cut(text: str, longest: int) -> str:

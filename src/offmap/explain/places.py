@@ -12,7 +12,7 @@ from offmap.explain.composition import Composition, FloatArray, Indices, Kind, M
 
 @final
 class Places(Composition):
-    """Images whose parts are the cells of a grid, about seven by seven.
+    """Images whose parts are the cells of a grid, about seven by seven, of at least two pixels by two.
 
     Args:
         X: Images ``(n, h, w)`` or ``(n, h, w, c)``, or flat rows with ``image_shape``.
@@ -86,8 +86,8 @@ class Places(Composition):
 
 def _grid(height: int, width: int) -> Indices:
     """The number of the place of each pixel, line by line."""
-    down, across = (np.arange(side) // max(1, round(side / _CELLS)) for side in (height, width))
+    down, across = (np.arange(side) // max(_SMALLEST, round(side / _CELLS)) for side in (height, width))
     return down[:, None] * (across.max() + 1) + across[None]
 
 
-_CELLS = 7
+_CELLS, _SMALLEST = 7, 2

@@ -35,7 +35,7 @@ def scoring_model(model: Any) -> Any:
 
 def _kept_rows(model: Any) -> Any:
     """The training rows in the units that the user gave; an encoder cannot be undone."""
-    if not isinstance(model, NearestNeighborDetector) or model.encoder is not None:
+    if not isinstance(model, NearestNeighborDetector) or hasattr(model, "encoder_"):
         return None
     scaler = model.scaler_
     rows = model.rows_ * scaler.scale.cpu().numpy() + scaler.mean.cpu().numpy()

@@ -20,7 +20,7 @@ def reason_in_words(reason: Reason) -> str:
 
     Example:
         >>> reason_in_words(Reason("amount", 9300.0, (380.0, 450.0), 5.1, 0.63))
-        'amount 9300 (usually 380 to 450), 63 %'
+        'amount: 9300 (usually 380 to 450), 63 %'
         >>> reason_in_words(Reason("who won the cup?", "who won the cup?", None, 0.4, 1.0))
         '"who won the cup?", 100 %'
     """
@@ -88,7 +88,7 @@ def _table(reasons: Sequence[Reason]) -> Iterator[str]:
 def _fact(reason: Reason) -> str:
     if reason.usual is None:
         return f'"{reason.part}"'
-    return f"{reason.part} {value_in_words(reason.value)} (usually {usual_in_words(reason.usual)})"
+    return f"{reason.part}: {value_in_words(reason.value)} (usually {usual_in_words(reason.usual)})"
 
 
 def _neighbors(explanation: Explanation) -> Iterator[str]:
