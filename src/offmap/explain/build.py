@@ -104,7 +104,7 @@ def top_reasons(model: PromisedModel, X: Any, reference: Any = None, k: int = 3,
         >>> X = np.random.default_rng(0).normal(size=(500, 2))
         >>> detector = NearestNeighborDetector(random_state=0).fit(X)
         >>> top_reasons(detector, [[0.0, 30.0]], k=1)["reason_1"][0]
-        'feature 1: 30 (usually 2.047 to 2.913), 100 %'
+        'feature 1: 30 (usually -0.5612 to 1.042), 100 %'
     """
     found = explain(model, X, reference=reference, counterfactual=False, **options)
     words = [[reason_in_words(reason) for reason in explanation.reasons(k)] for explanation in found]
