@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from offmap.calibration.foreign import row_count
 from offmap.density import NearestNeighborDetector
@@ -40,7 +41,10 @@ def _kept_rows(model: Any) -> Any:
     scaler = model.scaler_
     rows = model.rows_ * scaler.scale.cpu().numpy() + scaler.mean.cpu().numpy()
     rows = rows.reshape(len(rows), *model.input_shape_)
-    return np.clip(rows, 0.0, 1.0) if rows.ndim == 4 else rows
+    if rows.ndim == 4:
+        return np.clip(rows, 0.0, 1.0)
+    names = getattr(model, "feature_names_in_", None)
+    return rows if names is None else pd.DataFrame(rows, columns=names)
 
 
 def thinned(reference: Any, most: int) -> np.ndarray:

@@ -175,8 +175,8 @@ TABLES = (
         "value of another row that differs by at least 2, so that each value is normal on its own. top: the changed "
         "features are exactly those of the largest contributions. top_z: the same of the |z-score| of each feature, on "
         "the same rows. passes: the counterfactual, scored anew, is not flagged; changes: features that it changes. "
-        "At most 200 rows per seed. seconds: CPU time per 1,000 rows, with counterfactuals, on one thread. The direction "
-        "of the exchange was chosen on other seeds of the same sets.",
+        "At most 200 rows per seed. seconds: CPU time per 1,000 rows, with counterfactuals, on one thread. The "
+        "direction of the exchange was chosen on other seeds of the same sets.",
         higher_is_better={"top": True, "top_z": True, "passes": True, "changes": False, "seconds": False},
         formats={"top": ".1%", "top_z": ".1%", "passes": ".1%", "seconds_z": ".4f", "rows": ".0f"},
         average=True,
