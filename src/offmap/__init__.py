@@ -30,6 +30,7 @@ _MODULES = (
     "data",
     "density",
     "dependence",
+    "explain",
     "metrics",
     "monitor",
     "openset",

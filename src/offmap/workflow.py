@@ -1,7 +1,8 @@
 """From data to a model, from a model to scores: what the commands do, as functions."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,15 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 
 from offmap import catalog, parameters
 from offmap.base import Detector, OpenSetClassifier
 from offmap.collaborative.base import EntityDetector
 from offmap.data import Data, TextEncoder
 from offmap.data.readers import path_of
+from offmap.explain import Explanation, explain, top_reasons
+from offmap.explain.wording import reason_in_words
 from offmap.files import replacing
 from offmap.metrics import open_set_summary
 from offmap.report import Sample, Section, section_of
@@ -129,15 +133,86 @@ def score_rows(model: Estimator, data: Data) -> pd.DataFrame:
     return frame
 
 
-def evaluate_model(model: Estimator, normal: Data, novel: Data) -> Section:
-    """Measures how well normal and novel rows are told apart; with labels, how well a classifier labels them too."""
+def explain_rows(
+    model: Estimator,
+    data: Data,
+    reference: Data | None = None,
+    *,
+    rows: Sequence[int] | None = None,
+    counterfactual: bool = True,
+) -> list[Explanation]:
+    """Says why rows are novel, compared with the normal rows of ``reference``.
+
+    Args:
+        model: A fitted model.
+        data: The rows.
+        reference: Normal rows; it may be left out for a model that keeps its training rows.
+        rows: Which rows to explain; by default all. Their numbers are those of ``data``.
+        counterfactual: Whether to search for the smallest change after which a row is normal.
+
+    Example:
+        >>> from offmap.data import load
+        >>> cells = load("breast-cancer")
+        >>> model = fit_model(configure("nearestneighbor"), cells)
+        >>> [explanation] = explain_rows(model, cells, rows=[17])
+        >>> explanation.row, len(explanation.parts)
+        (17, 30)
+    """
+    chosen = np.arange(len(data)) if rows is None else np.asarray(rows, dtype=np.intp)
+    for row in chosen.tolist():
+        if not 0 <= row < len(data):
+            raise ValueError(f"row must be from 0 to {len(data) - 1}, the rows of {data.name}; got {row}")
+    given = _compared_with(model, data, reference, chosen)
+    shown = _safe_indexing(_rows_for(model, data), chosen)
+    found = explain(model, shown, counterfactual=counterfactual, **given)
+    return [replace(each, row=int(row)) for each, row in zip(found, chosen, strict=True)]
+
+
+def reasons_of(model: Estimator, data: Data, reference: Data | None, k: int) -> pd.DataFrame:
+    """The ``k`` strongest reasons of each row in words, one column each."""
+    chosen = np.arange(len(data))
+    options = _compared_with(model, data, reference, chosen)
+    return top_reasons(model, _rows_for(model, data), options.pop("reference"), k, **options)
+
+
+def _compared_with(model: Estimator, data: Data, reference: Data | None, chosen: NDArray[np.intp]) -> dict[str, Any]:
+    """The arguments of ``explain`` that say what rows are compared with."""
+    for given in (data,) if reference is None else (data, reference):
+        _require_readable(model, given)
+    found = {"reference": None if reference is None else _rows_for(model, reference)}
+    if not isinstance(model, EntityDetector):
+        return found
+    others = None if reference is None else _entities_of(model, reference)
+    return found | {"entities": _entities_of(model, data)[chosen], "reference_entities": others}
+
+
+def evaluate_model(model: Estimator, normal: Data, novel: Data, *, reasons: bool = False) -> Section:
+    """Measures how well normal and novel rows are told apart; with labels, how well a classifier labels them too.
+
+    Args:
+        model: A fitted model.
+        normal: Normal rows.
+        novel: Novel rows.
+        reasons: Whether to say why the rows that are shown are novel, compared with the normal rows.
+    """
     normal_verdict, novel_verdict = assess(model, normal), assess(model, novel)
     labelled = {} if normal.y is None else _labelled_rightly(model, normal, normal_verdict, novel_verdict)
+    reasons = reasons and not normal_verdict.novel.all()
     samples = (
-        Sample(verdict, _rows_for(model, data), data.y)
+        Sample(verdict, _rows_for(model, data), data.y, _told(model, data, normal) if reasons else None)
         for verdict, data in ((normal_verdict, normal), (novel_verdict, novel))
     )
     return section_of(model, *samples, name=name_of(model), metrics=labelled)
+
+
+def _told(model: Estimator, data: Data, reference: Data) -> Callable[[Sequence[int]], list[str]]:
+    """What says in words why rows are novel, given their positions."""
+
+    def told(rows: Sequence[int]) -> list[str]:
+        found = explain_rows(model, data, reference, rows=rows, counterfactual=False)
+        return ["\n".join(map(reason_in_words, each.reasons(3))) for each in found]
+
+    return told
 
 
 def _rows_for(model: Estimator, data: Data) -> Any:

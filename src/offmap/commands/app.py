@@ -14,6 +14,7 @@ import typer
 from offmap.commands import terminal
 from offmap.commands.demo import demo
 from offmap.commands.evaluate import evaluate
+from offmap.commands.explain import explain
 from offmap.commands.fit import fit
 from offmap.commands.listing import datasets, methods
 from offmap.commands.score import score
@@ -62,7 +63,7 @@ def offmap(
     """Open-world learning: find what a model was never taught."""
 
 
-for command in (methods, datasets, fit, score, evaluate, demo):
+for command in (methods, datasets, fit, score, explain, evaluate, demo):
     app.command()(command)
 
 

@@ -30,7 +30,8 @@ def evaluate(
             require_writable(report, (".html", ".htm"), [str(model), normal, novel])
         loaded = load_model(model)
         known = open_rows(loaded, normal, text, label, entity)
-        section = evaluate_model(loaded, known, open_novel(loaded, novel, text, label, entity))
+        strange = open_novel(loaded, novel, text, label, entity)
+        section = evaluate_model(loaded, known, strange, reasons=report is not None)
         if report is not None:
             facts = {"model": str(model), "normal rows": normal, "novel rows": novel}
             title = f"{section.name}: {normal} against {novel}"

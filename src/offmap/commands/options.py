@@ -15,3 +15,7 @@ Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
 Text = Annotated[str | None, typer.Option(help="Column of the text, in a table.")]
 Label = Annotated[str | None, typer.Option(help="Column of the label, in a table.")]
 Entity = Annotated[str | None, typer.Option(help="Column of the entity (item, user, device) that the row belongs to.")]
+Reference = Annotated[
+    str | None, typer.Option(help="Normal rows to compare with, such as the training data; a data file or set.")
+]
+Explain = Annotated[int, typer.Option(help="Add this many reasons for the novelty of each row, as columns.", min=0)]

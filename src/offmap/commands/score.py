@@ -7,7 +7,7 @@ import typer
 
 from offmap.commands import terminal
 from offmap.commands.opening import open_rows
-from offmap.commands.options import DataSpec, Entity, Json, Label, Model, Quiet, Text
+from offmap.commands.options import DataSpec, Entity, Explain, Json, Label, Model, Quiet, Reference, Text
 
 
 def score(
@@ -17,17 +17,23 @@ def score(
     text: Text = None,
     label: Label = None,
     entity: Entity = None,
+    explain: Explain = 0,
+    reference: Reference = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Score each row: novelty, p-value, and what the model makes of it."""
-    from offmap.workflow import TABLE_SUFFIXES, load_model, require_writable, score_rows, write_frame
+    from offmap.workflow import TABLE_SUFFIXES, load_model, reasons_of, require_writable, score_rows, write_frame
 
     with terminal.messages(quiet) as tell:
         if out is not None:
             require_writable(out, TABLE_SUFFIXES, [str(model), data])
         loaded = load_model(model)
-        frame = score_rows(loaded, open_rows(loaded, data, text, label, entity))
+        rows = open_rows(loaded, data, text, label, entity)
+        frame = score_rows(loaded, rows)
+        if explain:
+            normal = None if reference is None else open_rows(loaded, reference, text, label, entity)
+            frame = frame.join(reasons_of(loaded, rows, normal, explain))
         novel = int(frame["novel"].sum())
         if out is not None:
             write_frame(frame, out)

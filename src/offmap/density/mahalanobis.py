@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import final
 
+import numpy as np
+from numpy.typing import ArrayLike
 from torch import Tensor
 
+from offmap.arrays import FloatArray, in_chunks
 from offmap.base import Detector
 from offmap.nets import Standardise
 from offmap.scores.gaussian import Gaussians
@@ -41,6 +44,22 @@ class MahalanobisDetector(Detector):
         >>> MahalanobisDetector(random_state=0).fit(X).predict([[1.0, 1.0], [1.0, -1.0]])
         array([ 1, -1])
     """
+
+    def contributions(self, X: ArrayLike) -> FloatArray:
+        r"""The share of each feature in the novelty of each row; over a row they sum to its novelty.
+
+        Feature $j$ contributes $(z - \mu)_j\, (\Sigma^{-1} (z - \mu))_j$, which is its Shapley value: what replacing
+        it by its mean changes, averaged over all orders of replacing the features. It may be negative.
+
+        Args:
+            X: Rows of finite values.
+
+        Reference: Mayrhofer and Filzmoser, Multivariate outlier explanations using Shapley values and Mahalanobis
+        distances, Econometrics and Statistics, 2023.
+        """
+        (scaled,) = in_chunks(lambda part: (self.scaler_(part),), self._checked(X), self.device)
+        centred = scaled.astype(np.float64) - self.mean_.double().numpy()
+        return centred * (centred @ self.precision_.double().numpy())
 
     def _fit(self, X: Tensor) -> None:
         self._build()
