@@ -25,6 +25,7 @@ from offmap.arrays import FloatArray, Rows, check_rows, holds_text, in_chunks, t
 from offmap.calibration.contract import Classification, PromisedClassifier, PromisedDetector
 from offmap.calibration.promise import Promise
 from offmap.calibration.split import hold_out
+from offmap.data.table import TableEncoder, needs_encoding
 from offmap.labels import check_labels, choose_unknown_label, known_classes
 from offmap.parameters import Count, Fraction, Share
 from offmap.random_state import RandomState, as_generator, draw_seed, local_seed, seed_parts
@@ -38,7 +39,8 @@ class OpenWorldEstimator(BaseEstimator, ABC):
     Args:
         alpha: False-alarm rate that the threshold keeps. Lower it for fewer alarms; fewer novel rows are found then.
         calibration: Share of the rows held out from training to set the threshold and the p-values.
-        encoder: Turns the input into feature rows first, as ``TextEncoder()`` does with texts; it is fitted too.
+        encoder: Turns the input into feature rows first, as ``TextEncoder()`` does with texts; it is fitted too. A data
+            frame that holds more than numbers gets a ``TableEncoder()`` by itself.
         image_shape: Height and width (and channels) of the image in each row of a flat ``X``.
         random_state: Seed; with one, the same data give the same model.
         device: Where torch computes, such as "cpu" or "cuda".
@@ -73,16 +75,20 @@ class OpenWorldEstimator(BaseEstimator, ABC):
         check_is_fitted(self, "promise_")
         return self._rows(X)
 
+    def _encoder_for(self, X: Any) -> BaseEstimator | None:
+        """The encoder to fit: the given one, or one for tables if ``X`` is a data frame of more than numbers."""
+        return TableEncoder() if self.encoder is None and needs_encoding(X) else self.encoder
+
     def _encoded(self, X: Any, y: Any, train: NDArray[np.intp], rng: np.random.Generator) -> Rows:
         """Rows made by an encoder that was fitted on the training part alone: the held-out rows calibrate it too."""
-        self.encoder_ = clone(self.encoder)
+        self.encoder_ = clone(self._encoder_for(X))
         seed_parts(self.encoder_, rng)
         self.encoder_.fit(_safe_indexing(X, train), None if y is None else _safe_indexing(y, train))
         return self._rows(X, reset=True)
 
     def _rows(self, X: Any, *, reset: bool = False) -> Rows:
         """Encoded and validated rows."""
-        if self.encoder is not None:
+        if hasattr(self, "encoder_"):
             X = self.encoder_.transform(X)
             X = X.toarray() if issparse(X) else X  # type: ignore[attr-defined] # every sparse matrix has it
         elif holds_text(X):
@@ -93,8 +99,8 @@ class OpenWorldEstimator(BaseEstimator, ABC):
     def _start(self) -> np.random.Generator:
         """Checks the parameters and forgets the last fit: one that fails half-way must not leave its threshold."""
         parameters.check(self)
-        if hasattr(self, "promise_"):
-            del self.promise_
+        for name in ("promise_", "encoder_"):
+            self.__dict__.pop(name, None)
         self.history_: History = {}
         return as_generator(self.random_state)
 
@@ -117,10 +123,11 @@ class Detector(PromisedDetector, OpenWorldEstimator):
     def fit(self, X: Any, y: object = None) -> Self:
         """Learns from normal rows; ``y`` is ignored."""
         rng = self._start()
-        X = self._rows(X, reset=True) if self.encoder is None else X
+        encoder = self._encoder_for(X)
+        X = self._rows(X, reset=True) if encoder is None else X
         _require_two(X)
         train, held_out = hold_out(np.zeros(len(X), dtype=np.int64), self.calibration, rng)
-        rows = X if self.encoder is None else self._encoded(X, None, train, rng)
+        rows = X if encoder is None else self._encoded(X, None, train, rng)
         with local_seed(draw_seed(rng)):
             self._fit(to_tensor(rows[train], self.device))
         self.promise_ = Promise(alpha=self.alpha).fit(self._scored(self._novelty, rows[held_out]))
@@ -177,13 +184,14 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         """Learns the known classes ``y`` (ints or strings) of the rows ``X``."""
         rng = self._start()
         self._require_rule()
-        X = self._rows(X, reset=True) if self.encoder is None else X
+        encoder = self._encoder_for(X)
+        X = self._rows(X, reset=True) if encoder is None else X
         _require_two(X)
         labels = check_labels(self, X, y)
         self.classes_, codes = known_classes(labels)
         self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
         train, held_out = self._split(codes, rng)
-        rows = X if self.encoder is None else self._encoded(X, y, train, rng)
+        rows = X if encoder is None else self._encoded(X, y, train, rng)
         with local_seed(draw_seed(rng)):
             self._fit(to_tensor(rows[train], self.device), torch.from_numpy(codes[train]).to(self.device))
         own = self.own_threshold if self.rule == "own" else None

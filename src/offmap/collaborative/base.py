@@ -295,7 +295,7 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
         return hold_out(codes, self.calibration, rng)
 
     def _training_rows(self, X: Any, index: Places, rng: np.random.Generator) -> Rows:
-        if self.encoder is None:
+        if self._encoder_for(X) is None:
             return self._rows(X, reset=True)
         return self._encoded(X, None, np.unique(index), rng)
 

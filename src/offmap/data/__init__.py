@@ -1,4 +1,4 @@
-"""Named data sets, readers of files and folders, open-set splits, synthetic images and a text encoder."""
+"""Named data sets, readers of files and folders, open-set splits, synthetic images, encoders of texts and tables."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -9,16 +9,19 @@ from offmap.data.rows import Data
 from offmap.data.splits import OpenSplit, hold_out_classes, known_classes
 from offmap.data.store import DataCorrupt, DataNotFound
 from offmap.data.synthetic import constant_images, uniform_noise
+from offmap.data.table import ColumnsLeftOut, TableEncoder
 
 if TYPE_CHECKING:
     from offmap.data.text import TextEncoder, TextTruncated
 
 __all__ = [
+    "ColumnsLeftOut",
     "Data",
     "DataCorrupt",
     "DataNotFound",
     "Listing",
     "OpenSplit",
+    "TableEncoder",
     "TextEncoder",
     "TextTruncated",
     "constant_images",
