@@ -1,6 +1,7 @@
 """The cells of one column of a table as words, numbers, truth values or days, whatever type the column came with."""
 
 import datetime
+import warnings
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -82,7 +83,9 @@ def as_days(column: Column, form: str) -> Read:
     if pd.api.types.is_datetime64_any_dtype(column):
         times = column
     else:
-        cells = pd.Series(np.where(missing, None, words), dtype=object)
+        cells: Column = pd.Series(
+            [None if gap else word for word, gap in zip(words, missing, strict=True)], dtype="str"
+        )
         times = pd.to_datetime(cells, format=form, errors="coerce", utc=form == "ISO8601")
     wall = times.dt.tz_localize(None) if times.dt.tz is not None else times
     seconds = wall.to_numpy().astype("datetime64[us]").astype(np.float64) / 1e6
@@ -90,7 +93,7 @@ def as_days(column: Column, form: str) -> Read:
 
 
 def date_format(column: Column) -> str:
-    """The format in which most texts of a column are dates, or "" if they are not: ISO 8601, or as the first is written.
+    """The format in which most texts of a column are dates: ISO 8601, or that of the first; "" if they are not dates.
 
     Example:
         >>> date_format(pd.Series(["31/12/2024", "01/02/2025"])), date_format(pd.Series(["oak", "elm"]))
@@ -102,7 +105,11 @@ def date_format(column: Column) -> str:
     present = [word for word in words[~missing] if any(sign.isdigit() for sign in word)][:1000]
     if len(present) < 0.5 * min(1000, int((~missing).sum())) or not present:
         return ""
-    forms = ["ISO8601", *(pd.tseries.api.guess_datetime_format(present[0], dayfirst=day) for day in (False, True))]
+    with warnings.catch_warnings():
+        # pandas warns if the first date shows which of day and month comes first, which is what is asked.
+        warnings.simplefilter("ignore", UserWarning)
+        guesses = [pd.tseries.api.guess_datetime_format(present[0], dayfirst=day) for day in (False, True)]
+    forms = ["ISO8601", *guesses]
     sample = pd.Series(present, dtype=object)
     found = {form: float(_parsed(sample, form).notna().mean()) for form in forms if form}
     best = max(found, key=lambda form: found[form])

@@ -75,10 +75,10 @@ class Standard:
 
     def encode(self, values: Floats) -> Encoded:
         """Standardised values, and where a gap was never seen before."""
-        gap = np.isnan(values).any(axis=1)
-        scaled = np.nan_to_num((values - self.mean) / self.scale, posinf=np.inf, neginf=-np.inf)
+        gap = np.asarray(np.isnan(values).any(axis=1))
+        scaled: Floats = np.nan_to_num((values - self.mean) / self.scale, posinf=np.inf, neginf=-np.inf)
         features = np.column_stack([scaled, gap]) if self.gaps else scaled
-        return Encoded(features, np.zeros(len(gap), dtype=bool) if self.gaps else gap)
+        return Encoded(features, np.zeros_like(gap) if self.gaps else gap)
 
     def names(self, names: list[str]) -> list[str]:
         """The names of the features, with that of the gap."""

@@ -45,9 +45,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Attributes:
         columns_: What was learnt of each column that is used, by name.
         left_out_: Why each other column is left out, by name.
+        identifiers_: Those of them that name the rows.
+        feature_names_in_: All columns that were seen in training.
 
     Example:
-        >>> frame = pd.DataFrame({"paid": [3.0, 5.0, None], "country": ["FR", "DE", "FR"], "till": [1, 1, 1]})
+        >>> frame = pd.DataFrame({"paid": [3.0, 5.0, None, 4.0], "country": ["FR", "DE"] * 2, "till": 1})
         >>> import warnings
         >>> with warnings.catch_warnings():
         ...     warnings.simplefilter("ignore", ColumnsLeftOut)
@@ -55,9 +57,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         >>> encoder.left_out_
         {'till': "every value is '1'"}
         >>> list(encoder.get_feature_names_out())
-        ['paid value', 'paid missing', 'country is FR', 'country is DE', 'country rarity', 'unexpected']
+        ['paid value', 'paid missing', 'country is DE', 'country is FR', 'country rarity', 'unexpected']
         >>> encoder.transform(pd.DataFrame({"country": ["PE"], "paid": ["4"]})).round(1)
-        array([[0. , 0. , 0. , 0. , 3.5, 4.5]])
+        array([[0. , 0. , 0. , 0. , 1.4, 4.5]])
     """
 
     kinds: dict[str, str] | None = None
@@ -71,6 +73,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         raise_problems(repeated_columns(frame.columns), "X")
         found = {name: kind_of(frame[name], (self.kinds or {}).get(name)) for name in frame.columns}
         raise_problems(_all_problems(frame, found), "X")
+        self.feature_names_in_ = np.array(frame.columns, dtype=object)
+        self.identifiers_ = [name for name, each in found.items() if each.kind == "identifier"]
         self.left_out_ = {name: each.why for name, each in found.items() if each.why}
         used = {name: each for name, each in found.items() if not each.why}
         if not used:
@@ -130,7 +134,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         problems = repeated_columns([name for name in frame.columns if name in self.columns_])
         absent = [name for name in self.columns_ if name not in frame.columns]
         if absent:
-            problems.append(f"it lacks {_quoted(absent)}, which the model was fitted on (it has {_quoted(frame.columns)})")
+            problems.append(
+                f"it lacks {_quoted(absent)}, which the model was fitted on (it has {_quoted(frame.columns)})"
+            )
         raise_problems(problems, "X")
 
     def _require_kinds(self, frame: pd.DataFrame) -> None:
@@ -162,7 +168,7 @@ def _frame(X: Any) -> pd.DataFrame:
 
 def _restored(state: dict[str, Any]) -> Codec:
     makers: dict[str, Any] = {codec.kind: codec for codec in (NumberCodec, CategoryCodec, DateCodec)}
-    parts = {name: Standard(**part) if isinstance(part, dict) else part for name, part in state.items()}
+    parts: dict[str, Any] = {name: Standard(**part) if isinstance(part, dict) else part for name, part in state.items()}
     return makers[parts.pop("kind")](**parts)
 
 

@@ -84,14 +84,15 @@ def _measured(column: Any) -> Finding:
                 return Finding("number" if kind == "number" else "boolean", read=read)
         if pd.api.types.is_numeric_dtype(column):
             return Finding("category")
-    form = date_format(column)
-    read = as_days(column, form) if form else None
-    return Finding("date", form=form, read=read) if read is not None and _mostly(read) else Finding("category")
+    if not (form := date_format(column)):
+        return Finding("category")
+    days = as_days(column, form)
+    return Finding("date", form=form, read=days) if _mostly(days) else Finding("category")
 
 
 def _mostly(read: Read) -> bool:
     present = int((~read.missing).sum())
-    return present > 0 and int(read.unreadable.sum()) <= (1 - _MOSTLY) * present
+    return present > 0 and present - int(read.unreadable.sum()) >= _MOSTLY * present
 
 
 def _is_code(column: Any) -> bool:

@@ -57,7 +57,7 @@ def cell_problems(column: Any, kind: str, read: Read, form: str = "") -> list[st
         written = f" written as {form}" if kind == "date" and form not in ("", "ISO8601") else ""
         problems.append(f"column {str(column.name)!r} is a {kind}{written}, but {bad} ({_REMEDY[kind]})")
     if bad := _rows(column, np.isinf(read.values)):
-        problems.append(f"column {str(column.name)!r} must be finite, but {bad} (leave the cell empty if it is unknown)")
+        problems.append(f"column {str(column.name)!r} must be finite, but {bad} (leave unknown cells empty)")
     return problems
 
 
