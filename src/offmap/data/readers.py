@@ -104,6 +104,17 @@ def open_data(
     raise DataNotFound(f"{name!r} is neither a file or folder nor a data set; {hint(name)}")
 
 
+def is_table(spec: str) -> bool:
+    """Whether ``spec`` is a file of a table, or standard input.
+
+    Example:
+        >>> is_table("-"), is_table("digits")
+        (True, False)
+    """
+    path = path_of(spec)
+    return spec == STANDARD_INPUT or (path is not None and path.name.lower().endswith(TABLE_SUFFIXES))
+
+
 def path_of(spec: str) -> Path | None:
     """Returns the path in ``spec`` without the split, or None if ``spec`` is not a path that exists."""
     name, _ = _separate(spec, None)

@@ -2,11 +2,20 @@
 
 from offmap.outputs import require_writable, write_frame
 from offmap.workflow.comparison import Standing, compare
-from offmap.workflow.entities import NewEntities, add_entities, remove_entities, update_entities
+from offmap.workflow.entities import NewEntities, add_entities, load_entity_model, remove_entities, update_entities
 from offmap.workflow.evaluation import evaluate_model, try_held_out
-from offmap.workflow.fitting import Estimator, configure, fit_model, load_model, name_of, promise_of, summary_of
+from offmap.workflow.fitting import (
+    Estimator,
+    configure,
+    configure_all,
+    fit_model,
+    load_model,
+    name_of,
+    promise_of,
+    summary_of,
+)
 from offmap.workflow.information import information_on
-from offmap.workflow.scoring import assess, no_scores, score_rows
+from offmap.workflow.scoring import assess, entity_rows, no_scores, recalibrated, score_rows
 
 __all__ = [
     "Estimator",
@@ -16,13 +25,17 @@ __all__ = [
     "assess",
     "compare",
     "configure",
+    "configure_all",
+    "entity_rows",
     "evaluate_model",
     "fit_model",
     "information_on",
+    "load_entity_model",
     "load_model",
     "name_of",
     "no_scores",
     "promise_of",
+    "recalibrated",
     "remove_entities",
     "require_writable",
     "score_rows",

@@ -1,5 +1,6 @@
 """Entities of a fitted model: those that it does not know, and those to add, update or remove."""
 
+import os
 from copy import deepcopy
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ from sklearn.utils import _safe_indexing
 from offmap.collaborative.base import EntityDetector
 from offmap.collaborative.ids import check_ids
 from offmap.verdict import Verdict
+from offmap.workflow.fitting import load_model
 
 NewEntities = Literal["flag", "skip", "add", "error"]
 
@@ -35,13 +37,10 @@ def assess_entities(
         return model.assess(rows, entities), every
     if new == "add":
         return add_entities(deepcopy(model), _at(rows, ~known), entities[~known]).assess(rows, entities), every
-    if not known.any():
-        verdict = _flagged(entities, None, known)
-    else:
-        verdict = model.assess(_at(rows, known), entities[known])
-    if new == "skip":
-        return (verdict, every[known]) if known.any() else (_flagged(entities[:0], None, known[:0]), every[:0])
-    return _flagged(entities, verdict if known.any() else None, known), every
+    verdict = model.assess(_at(rows, known), entities[known]) if known.any() else None
+    if new == "flag":
+        return _flagged(entities, verdict, known), every
+    return verdict or _flagged(entities[:0], None, known[:0]), every[known]
 
 
 def add_entities(model: EntityDetector, rows: Any, entities: NDArray[Any]) -> EntityDetector:
@@ -63,6 +62,14 @@ def update_entities(model: EntityDetector, rows: Any, entities: NDArray[Any]) ->
 def remove_entities(model: EntityDetector, entities: NDArray[Any]) -> EntityDetector:
     """Forgets entities; networks, threshold and the other entities stay as they are."""
     return model.remove_entities(entities)
+
+
+def load_entity_model(path: str | os.PathLike[str]) -> EntityDetector:
+    """Restores a saved model of many entities; other models are refused."""
+    model = load_model(path)
+    if not isinstance(model, EntityDetector):
+        raise ValueError(f"{os.fspath(path)} must hold a model of entities; a {type(model).__name__} knows none")
+    return model
 
 
 def is_known(model: EntityDetector, entities: NDArray[Any]) -> NDArray[np.bool_]:

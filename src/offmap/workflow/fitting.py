@@ -34,6 +34,16 @@ def configure(method: str, settings: Sequence[str] = (), seed: int = 0) -> Estim
     return estimator
 
 
+def configure_all(methods: Sequence[str], settings: Sequence[str] = ()) -> list[Estimator]:
+    """Makes several methods; each gets the settings that it has a parameter for, and every setting must serve one."""
+    known = {name: parameters.hints(catalog.method(name).cls) for name in methods}
+    for setting in settings:
+        if not any(setting.partition("=")[0] in names for names in known.values()):
+            raise ValueError(f"no method has the parameter of the setting {setting!r}")
+    fitting = {name: [each for each in settings if each.partition("=")[0] in known[name]] for name in known}
+    return [configure(name, own) for name, own in fitting.items()]
+
+
 def fit_model(estimator: Estimator, data: Data, roles: Roles | None = None) -> Estimator:
     """Fits a detector to rows, a classifier to rows and labels, an entity model to rows and entities.
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from offmap.base import OpenSetClassifier
 from offmap.collaborative.base import EntityDetector
@@ -48,6 +49,21 @@ def score_rows(
         verdict = assess(model, data)
     frame = _beside(data.identity, places, verdict.to_frame())
     return frame if top is None else frame.iloc[verdict.top(top)]
+
+
+def recalibrated(model: Estimator, data: Data) -> Estimator:
+    """The model with threshold and p-values set by normal rows that it has not seen."""
+    _require_readable(model, data)
+    rows = rows_for(model, data)
+    if isinstance(model, EntityDetector):
+        return model.recalibrate(rows, entities_of(model, data))
+    return model.recalibrate(rows)
+
+
+def entity_rows(model: EntityDetector, data: Data) -> tuple[Any, NDArray[Any]]:
+    """The rows of a table as the model knows them, and the entity of each."""
+    _require_readable(model, data)
+    return rows_for(model, data), entities_of(model, data)
 
 
 def no_scores(model: Estimator, kept: list[str]) -> pd.DataFrame:
