@@ -22,9 +22,7 @@ Label = Annotated[str | None, typer.Option(help="Column of the label, in a table
 Entity = Annotated[str | None, typer.Option(help="Column of the entity (item, user, device) that the row belongs to.")]
 Only = Annotated[list[str] | None, typer.Option(help="Column to learn from, and no other; may be repeated.")]
 Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]
-Id = Annotated[
-    list[str] | None, typer.Option("--id", help="Column that names a row: kept, not learnt; may be repeated.")
-]
+Id = Annotated[list[str] | None, typer.Option("--id", help="Column that names a row; may be repeated.")]
 Keep = Annotated[list[str] | None, typer.Option(help="Column to keep beside the scores, or 'all'; may be repeated.")]
 Kinds = Annotated[
     list[str] | None,

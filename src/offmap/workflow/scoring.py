@@ -111,7 +111,7 @@ def _require_readable(model: Estimator, data: Data) -> None:
     texts, wanted = data.kind == "text", encoder is not None and not isinstance(encoder, TableEncoder)
     if texts and not wanted:
         raise ValueError(f"{data.name} holds texts, but the model was fitted on numbers")
-    if wanted and not texts and type(encoder).__name__ == "TextEncoder":
+    if wanted and not texts:
         raise ValueError(
             f"{data.name} holds {data.kind}, but the model was fitted on texts; name their column with --text"
         )
