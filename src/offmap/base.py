@@ -18,13 +18,14 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from torch import Tensor, nn
 
 from offmap import parameters, persist
 from offmap.arrays import FloatArray, Rows, check_rows, holds_text, in_chunks, to_tensor
 from offmap.calibration.contract import Classification, PromisedClassifier, PromisedDetector
 from offmap.calibration.promise import Promise
 from offmap.calibration.split import hold_out
+from offmap.data.module_encoder import ModuleEncoder
 from offmap.data.table import TableEncoder, needs_encoding
 from offmap.labels import check_labels, choose_unknown_label, known_classes
 from offmap.parameters import Count, Fraction, Share
@@ -40,7 +41,8 @@ class OpenWorldEstimator(BaseEstimator, ABC):
         alpha: False-alarm rate that the threshold keeps. Lower it for fewer alarms; fewer novel rows are found then.
         calibration: Share of the rows held out from training to set the threshold and the p-values.
         encoder: Turns the input into feature rows first, as ``TextEncoder()`` does with texts; it is fitted too. A data
-            frame that holds more than numbers gets a ``TableEncoder()`` by itself.
+            frame that holds more than numbers gets a ``TableEncoder()`` by itself. Transformers of scikit-learn and
+            torch networks are encoders too.
         image_shape: Height and width (and channels) of the image in each row of a flat ``X``.
         random_state: Seed; with one, the same data give the same model.
         device: Where torch computes, such as "cpu" or "cuda".
@@ -53,7 +55,7 @@ class OpenWorldEstimator(BaseEstimator, ABC):
 
     alpha: Fraction = 0.05
     calibration: Fraction = 0.1
-    encoder: BaseEstimator | None = None
+    encoder: BaseEstimator | nn.Module | None = None
     image_shape: tuple[Count, ...] | None = None
     random_state: RandomState = None
     device: str = "cpu"
@@ -77,6 +79,8 @@ class OpenWorldEstimator(BaseEstimator, ABC):
 
     def _encoder_for(self, X: Any) -> BaseEstimator | None:
         """The encoder to fit: the given one, or one for tables if ``X`` is a data frame of more than numbers."""
+        if isinstance(self.encoder, nn.Module):
+            return ModuleEncoder(module=self.encoder, device=self.device)
         return TableEncoder() if self.encoder is None and needs_encoding(X) else self.encoder
 
     def _encoded(self, X: Any, y: Any, train: NDArray[np.intp], rng: np.random.Generator) -> Rows:

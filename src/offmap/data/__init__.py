@@ -12,6 +12,7 @@ from offmap.data.synthetic import constant_images, uniform_noise
 from offmap.data.table import ColumnsLeftOut, TableEncoder
 
 if TYPE_CHECKING:
+    from offmap.data.module_encoder import ModuleEncoder
     from offmap.data.text import TextEncoder, TextTruncated
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "DataCorrupt",
     "DataNotFound",
     "Listing",
+    "ModuleEncoder",
     "OpenSplit",
     "TableEncoder",
     "TextEncoder",
@@ -38,7 +40,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the text encoder, and torch with it, on first use."""
+    """Imports the encoders that need torch on first use."""
+    if name == "ModuleEncoder":
+        return importlib.import_module("offmap.data.module_encoder").ModuleEncoder
     if name in ("TextEncoder", "TextTruncated"):
         return getattr(importlib.import_module("offmap.data.text"), name)
     raise AttributeError(f"module 'offmap.data' has no attribute {name!r}")

@@ -42,13 +42,28 @@ class NeighborDistance:
 
     def __call__(self, rows: Rows) -> Rows:
         """The distance of each row; infinite for rows with infinite or missing values."""
+        # Rows come in chunks of one size, filled up with equal rows: of those at the end, one is searched for.
+        last = _start_of_equal_end(rows)
+        found = self._distances(rows[: last + 1])
+        return np.concatenate([found, np.full(len(rows) - last - 1, found[-1])])
+
+    def _distances(self, rows: Rows) -> Rows:
         finite = np.isfinite(rows).all(axis=1, keepdims=True)
-        distances, _ = self.search.kneighbors(np.where(finite, rows, 0.0))
+        searched = np.where(finite, rows, 0.0)
+        _, nearest = self.search.kneighbors(searched)
+        # Measured one by one: the search rounds differently with the number of rows that it is given.
+        distances = np.sort(np.sqrt(np.square(searched[:, None] - self.search._fit_X[nearest]).sum(axis=2)), axis=1)
         others = distances[:, -self.n_neighbors :]
         # A reference row finds itself, up to rounding; any other row keeps its nearest neighbours.
         is_reference = distances[:, :1] <= _ROUNDING * distances[:, -1:]
         mean = np.where(is_reference, others, distances[:, : self.n_neighbors]).mean(axis=1, keepdims=True)
         return np.where(finite, mean / self.typical, np.inf)[:, 0]
+
+
+def _start_of_equal_end(rows: Rows) -> int:
+    """The place of the first of the equal rows at the end."""
+    different = np.flatnonzero((rows != rows[-1]).any(axis=1))
+    return int(different[-1]) + 1 if len(different) else 0
 
 
 _SMALLEST_DISTANCE = 1e-6

@@ -117,11 +117,11 @@ MIXED = Table(
     profiles={"cpu": {}, "paper": {}},
     needs=("adbench/campaign", "adbench/lymphography", "adbench/celeba"),
     notes="70 % of the normal rows train; the others and all anomalies are tested. campaign and celeba are 10,000 "
-    "rows, drawn at random. By hand: medians for gaps, standardised numbers, the hour and the day of a time, one-hot for "
-    "words; the id and the constant column are removed. TableEncoder gets the table as it is. Methods have their "
+    "rows, drawn at random. By hand: medians for gaps, standardised numbers, the hour and the day of a time, one-hot "
+    "for words; the id and the constant column are removed. TableEncoder gets the table as it is. Methods have their "
     "libraries' defaults, but for the score that a row names. The recipes of cards and machines are in "
-    "offmap_bench/mixed_tables.py; they were written before any method was run on them, and TableEncoder was not changed "
-    "after this table was seen.",
+    "offmap_bench/mixed_tables.py; they were written before any method was run on them, and TableEncoder was not "
+    "changed after this table was seen.",
     higher_is_better={"auroc": True, "aupr": True},
     formats={"auroc": ".1%", "aupr": ".1%"},
     average=True,
