@@ -57,5 +57,5 @@ def fit(
         model = fit_model(estimator, opened, roles) if trial is None else trial.model
         model.save(out)
         tell(f"wrote {out}; {promise_of(model)}")
-    held_out = {} if trial is None else {"held_out": hold_out, **trial.section.metrics}
+    held_out = {} if trial is None else {"held_out": hold_out, "test": trial.section.metrics}
     terminal.show_pairs("Fitted", {"model": str(out), **summary_of(model), **held_out}, as_json)

@@ -18,6 +18,7 @@ _MOSTLY = 0.8
 # Fewer rows than this tell nothing about whether values repeat.
 _FEWEST_ROWS = 20
 _MOST_VALUES = 100_000
+_EXPECTED_PAIRS = 10
 _NAMED_ID = re.compile(r"(^|[\s_\-.])(id|uuid|guid|key)$|[a-z](Id|ID)$", re.IGNORECASE)
 
 
@@ -114,6 +115,7 @@ def _identifier(column: Any, found: Finding, distinct: int, present: int) -> str
     values = found.read.values[~np.isnan(found.read.values)]
     if distinct < present or not np.array_equal(values, np.round(values)):
         return ""
-    counted = np.ptp(values) < 1.5 * present and present >= 2 * _FEWEST_ROWS
+    # Of n numbers drawn from a range R, about n² / 2R pairs would be equal: none at all means that they were counted.
+    counted = present**2 > 2 * _EXPECTED_PAIRS * (np.ptp(values) + 1)
     named = _NAMED_ID.search(str(column.name)) is not None
     return f"it numbers the rows: {present:,} different whole numbers" if counted or named else ""
