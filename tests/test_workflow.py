@@ -11,7 +11,6 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from offmap import workflow
 from offmap.base import Detector, OpenSetClassifier
 from offmap.data import Data
 from offmap.data.rows import as_texts
@@ -20,6 +19,7 @@ from offmap.workflow import (
     configure,
     evaluate_model,
     fit_model,
+    fitting,
     name_of,
     promise_of,
     require_writable,
@@ -149,7 +149,7 @@ def words(n: int, seed: int) -> Data:
 
 
 def test_texts_go_through_an_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workflow, "TextEncoder", Lengths)
+    monkeypatch.setattr(fitting, "TextEncoder", Lengths)
     model = fit_model(configure("msp"), words(300, seed=0))
     assert isinstance(model.encoder, Lengths)
     found = evaluate_model(model, words(100, seed=1), Data(as_texts(["word " * 50]), name="novel")).metrics
@@ -174,7 +174,7 @@ def test_a_table_is_written_whole(tmp_path: Path, suffix: str) -> None:
 
 
 def test_a_table_of_another_kind_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"must end in \.parquet or \.csv; got .*scores\.xlsx"):
+    with pytest.raises(ValueError, match=r"must end in \.parquet or \.csv or \.jsonl; got .*scores\.xlsx"):
         write_frame(pd.DataFrame({"row": [0]}), tmp_path / "scores.xlsx")
     assert not list(tmp_path.iterdir())
 

@@ -18,7 +18,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from torch import Tensor, nn
 
 from offmap import parameters, persist
 from offmap.arrays import FloatArray, Rows, check_rows, holds_text, in_chunks, to_tensor
@@ -30,6 +30,8 @@ from offmap.calibration.notices import warn_of_copies, warn_of_uncovered
 from offmap.calibration.promise import Promise
 from offmap.calibration.split import Split, hold_out, uncovered
 from offmap.calibration.surprise import surprise_steps
+from offmap.data.module_encoder import ModuleEncoder
+from offmap.data.table import TableEncoder, needs_encoding
 from offmap.labels import check_labels, choose_unknown_label, known_classes
 from offmap.parameters import Count, Fraction, Share
 from offmap.random_state import RandomState, as_generator, draw_seed, local_seed, seed_parts
@@ -45,7 +47,9 @@ class OpenWorldEstimator(BaseEstimator, ABC):
         calibration: Share of the rows held out from training to set the threshold and the p-values.
         confidence: Probability that the rate of this very model is at most ``alpha``, such as 0.9. By default the rate
             holds on average over models fitted like this one.
-        encoder: Turns the input into feature rows first, as ``TextEncoder()`` does with texts; it is fitted too.
+        encoder: Turns the input into feature rows first, as ``TextEncoder()`` does with texts; it is fitted too. A data
+            frame that holds more than numbers gets a ``TableEncoder()`` by itself. Transformers of scikit-learn and
+            torch networks are encoders too.
         image_shape: Height and width (and channels) of the image in each row of a flat ``X``.
         random_state: Seed; with one, the same data give the same model.
         device: Where torch computes, such as "cpu" or "cuda".
@@ -59,7 +63,7 @@ class OpenWorldEstimator(BaseEstimator, ABC):
     alpha: Fraction = 0.05
     calibration: Fraction | Literal["cv"] = 0.1
     confidence: Fraction | None = None
-    encoder: BaseEstimator | None = None
+    encoder: BaseEstimator | nn.Module | None = None
     image_shape: tuple[Count, ...] | None = None
     random_state: RandomState = None
     device: str = "cpu"
@@ -81,16 +85,22 @@ class OpenWorldEstimator(BaseEstimator, ABC):
         check_is_fitted(self, "promise_")
         return self._rows(X)
 
+    def _encoder_for(self, X: Any) -> BaseEstimator | None:
+        """The encoder to fit: the given one, or one for tables if ``X`` is a data frame of more than numbers."""
+        if isinstance(self.encoder, nn.Module):
+            return ModuleEncoder(module=self.encoder, device=self.device)
+        return TableEncoder() if self.encoder is None and needs_encoding(X) else self.encoder
+
     def _encoded(self, X: Any, y: Any, train: NDArray[np.intp], rng: np.random.Generator) -> Rows:
         """Rows made by an encoder that was fitted on the training part alone: the held-out rows calibrate it too."""
-        self.encoder_ = clone(self.encoder)
+        self.encoder_ = clone(self._encoder_for(X))
         seed_parts(self.encoder_, rng)
         self.encoder_.fit(_safe_indexing(X, train), None if y is None else _safe_indexing(y, train))
         return self._rows(X, reset=True)
 
     def _rows(self, X: Any, *, reset: bool = False) -> Rows:
         """Encoded and validated rows."""
-        if self.encoder is not None:
+        if hasattr(self, "encoder_"):
             X = self.encoder_.transform(X)
             X = X.toarray() if issparse(X) else X  # type: ignore[attr-defined] # every sparse matrix has it
         elif holds_text(X):
@@ -110,7 +120,7 @@ class OpenWorldEstimator(BaseEstimator, ABC):
     def _start(self) -> np.random.Generator:
         """Checks the parameters and forgets the last fit: one that fails half-way must not leave its threshold."""
         parameters.check(self)
-        for name in ("promise_", "members_", "class_promise_", "uncovered_", "trimmed_"):
+        for name in ("promise_", "encoder_", "members_", "class_promise_", "uncovered_", "trimmed_"):
             self.__dict__.pop(name, None)
         if self.calibration == "cv" and self.confidence is not None:
             raise ValueError('confidence needs rows held out from one model; give calibration as a share, not "cv"')
@@ -157,7 +167,8 @@ class Detector(PromisedDetector, OpenWorldEstimator):
 
     def _opened(self, X: Any) -> tuple[Any, np.random.Generator]:
         rng = self._start()
-        X = self._rows(X, reset=True) if self.encoder is None else X
+        encoder = self._encoder_for(X)
+        X = self._rows(X, reset=True) if encoder is None else X
         _require_two(X)
         return X, rng
 
@@ -167,7 +178,7 @@ class Detector(PromisedDetector, OpenWorldEstimator):
         return self._learn(X, split, rng)
 
     def _learn(self, X: Any, split: Split, rng: np.random.Generator) -> Self:
-        rows = X if self.encoder is None else self._encoded(X, None, split.train, rng)
+        rows = X if self._encoder_for(X) is None else self._encoded(X, None, split.train, rng)
         warn_of_copies(rows)
         with local_seed(draw_seed(rng)):
             self._fit(to_tensor(rows[split.train], self.device))
@@ -259,7 +270,8 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
     def _opened(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[np.int64], np.random.Generator]:
         rng = self._start()
         self._require_rule()
-        X = self._rows(X, reset=True) if self.encoder is None else X
+        encoder = self._encoder_for(X)
+        X = self._rows(X, reset=True) if encoder is None else X
         _require_two(X)
         self.classes_, codes = known_classes(check_labels(self, X, y))
         self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
@@ -272,7 +284,7 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
 
     def _learn(self, X: Any, y: ArrayLike, codes: NDArray[np.int64], split: Split, rng: np.random.Generator) -> Self:
         train, held_out = split
-        rows = X if self.encoder is None else self._encoded(X, y, train, rng)
+        rows = X if self._encoder_for(X) is None else self._encoded(X, y, train, rng)
         warn_of_copies(rows)
         with local_seed(draw_seed(rng)):
             self._fit(to_tensor(rows[train], self.device), torch.from_numpy(codes[train]).to(self.device))

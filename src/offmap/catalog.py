@@ -4,12 +4,14 @@ import dataclasses
 import inspect
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
 
 from offmap import persist
+from offmap.foreign_parts import foreign_class
 
 FAMILIES = ("openset", "density", "collaborative")
 # Where estimators are that can be saved, and the parts that are saved with them.
@@ -22,7 +24,9 @@ _SHARED = (
 )
 
 
-def load(path: str | os.PathLike[str], device: str | None = None, model: Any = None) -> Any:
+def load(
+    path: str | os.PathLike[str], device: str | None = None, *, model: Any = None, trusted: Sequence[str] = ()
+) -> Any:
     """Restores a saved model, or raises a ``ModelFileError`` that says why it cannot.
 
     Args:
@@ -30,6 +34,7 @@ def load(path: str | os.PathLike[str], device: str | None = None, model: Any = N
         device: Where torch computes, if not where the model was fitted.
         model: The model of another library that ``Calibrated`` or ``Guarded`` was saved without; another model than
             the one that was saved is refused.
+        trusted: What the file may use beyond itself and Offmap, such as import paths of the classes of its encoders.
 
     Example:
         >>> import tempfile, numpy as np, offmap
@@ -41,7 +46,7 @@ def load(path: str | os.PathLike[str], device: str | None = None, model: Any = N
         ...     offmap.load(f"{folder}/model.safetensors")
         MSPClassifier(epochs=1, random_state=0)
     """
-    return persist.restore(path, device, public_class, model)
+    return persist.restore(path, device, lambda name: public_class(name) or foreign_class(name, trusted), model)
 
 
 @dataclass(frozen=True)

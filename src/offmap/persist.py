@@ -15,7 +15,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from torch import nn
 
-from offmap import tensorfile
+from offmap import foreign_parts, tensorfile
 from offmap.parameters import check
 from offmap.random_state import local_seed
 from offmap.tensorfile import TensorFileError
@@ -92,7 +92,9 @@ def _content(estimator: Any, classes: dict[str, type]) -> dict[str, Any]:
 
 def _without_functions(values: dict[str, Any]) -> dict[str, Any]:
     """A file holds no code: whoever needs a function, such as a log density, gives it again."""
-    return {name: None if callable(value) else value for name, value in values.items()}
+    return {
+        name: None if callable(value) and not isinstance(value, nn.Module) else value for name, value in values.items()
+    }
 
 
 def _taken_apart(values: dict[str, Any], classes: dict[str, type]) -> dict[str, Any]:
@@ -103,6 +105,8 @@ def _as_content(value: Any, classes: dict[str, type]) -> Any:
     """The content of an estimator inside another, alone or in a tuple; any other value as it is."""
     if isinstance(value, tuple):
         return tuple(_as_content(item, classes) for item in value)
+    if (part := foreign_parts.packed(value, classes)) is not None:
+        return part
     return {_ESTIMATOR: _content(value, classes)} if isinstance(value, BaseEstimator) else value
 
 
@@ -114,6 +118,8 @@ def _from_content(value: Any, device: str | None, find_class: FindClass) -> Any:
     """The inverse of ``_as_content``."""
     if isinstance(value, tuple):
         return tuple(_from_content(item, device, find_class) for item in value)
+    if foreign_parts.is_packed(value):
+        return foreign_parts.unpacked(value, find_class)
     inside = isinstance(value, dict) and _ESTIMATOR in value
     return _rebuilt(value[_ESTIMATOR], device, find_class) if inside else value
 

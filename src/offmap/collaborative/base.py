@@ -191,6 +191,15 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
                 self._learner().add(ids[which], observations(X, index[~known], renumbered, coded, self.device))
         return self
 
+    def remove_entities(self, entities: ArrayLike) -> Self:
+        """Forgets entities, such as devices that are out of service; all else stays as it is."""
+        check_is_fitted(self, "promise_")
+        places = np.unique(self._places(check_ids(entities)))
+        if len(places) == len(self.entities_):
+            raise ValueError("entities names all that the model knows; at least one must stay")
+        self.entities_.remove(places)
+        return self
+
     def similar_entities(self, entity: Id, k: int = 10) -> Similar:
         """The ``k`` entities with the highest cosine between their embedding and that of ``entity``.
 
@@ -303,7 +312,7 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
         return split
 
     def _training_rows(self, X: Any, index: Places, rng: np.random.Generator) -> Rows:
-        if self.encoder is None:
+        if self._encoder_for(X) is None:
             return self._rows(X, reset=True)
         return self._encoded(X, None, np.unique(index), rng)
 

@@ -80,6 +80,15 @@ class EntityTable(nn.Module):
         if after - len(self._sorted) > max(_LONGEST_TAIL, len(self._sorted) // 16):
             self._sort()
 
+    def remove(self, places: Places) -> None:
+        """Forgets the entities at ``places``; the others keep their order."""
+        kept = np.setdiff1d(np.arange(self.length), places)
+        self._ids = self.ids[kept]
+        for name in self.widths:
+            setattr(self, name, self.get_buffer(name)[torch.from_numpy(kept)])
+        self.length = len(kept)
+        self._sort()
+
     def _reserve(self, length: int, ids: Ids) -> None:
         """Makes room for ``length`` entities, at least twice what there was, and for longer strings."""
         capacity = len(self._ids) if length <= len(self._ids) else max(length, 2 * len(self._ids))

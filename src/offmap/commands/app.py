@@ -12,11 +12,15 @@ from typing import Annotated, NoReturn
 import typer
 
 from offmap.commands import terminal
+from offmap.commands.compare import compare
 from offmap.commands.demo import demo
+from offmap.commands.entities import add, remove, update
 from offmap.commands.evaluate import evaluate
 from offmap.commands.explain import explain
 from offmap.commands.fit import fit
+from offmap.commands.info import info
 from offmap.commands.listing import datasets, methods
+from offmap.commands.recalibrate import recalibrate
 from offmap.commands.score import score
 from offmap.errors import WorkFailed
 
@@ -27,7 +31,6 @@ app = typer.Typer(
     epilog="Exit codes: 0 success, 1 the work failed, 2 wrong usage or bad input, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -63,7 +66,11 @@ def offmap(
     """Open-world learning: find what a model was never taught."""
 
 
-for command in (methods, datasets, fit, score, explain, evaluate, demo):
+COMMANDS = (
+    *(methods, datasets, fit, score, explain, evaluate, compare, info, recalibrate),
+    *(add, update, remove, demo),
+)
+for command in COMMANDS:
     app.command()(command)
 
 

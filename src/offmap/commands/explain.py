@@ -6,8 +6,10 @@ from typing import Annotated
 import typer
 
 from offmap.commands import terminal
-from offmap.commands.opening import open_rows
+from offmap.commands.opening import open_rows, require_present, roles_of
 from offmap.commands.options import DataSpec, Entity, Json, Label, Model, Quiet, Reference, Text
+from offmap.files import replacing
+from offmap.outputs import require_writable
 
 
 def explain(
@@ -23,17 +25,18 @@ def explain(
     quiet: Quiet = False,
 ) -> None:
     """Say why rows are novel, and what would make them normal."""
-    from offmap.files import replacing
-    from offmap.workflow import explain_rows, load_model, require_writable
+    given = [data, *([reference] if reference else [])]
+    if picture is not None:
+        if row is None or len(row) != 1:
+            raise ValueError("--picture needs one --row: it shows one row")
+        require_writable(picture, (".svg",), [str(model), *given])
+    require_present(model, *given)
+    from offmap.workflow import explain_rows, load_model
 
     with terminal.messages(quiet) as tell:
-        if picture is not None:
-            if row is None or len(row) != 1:
-                raise ValueError("--picture needs one --row: it shows one row")
-            require_writable(picture, (".svg",), [str(model), data, *([reference] if reference else [])])
-        loaded = load_model(model)
-        rows = open_rows(loaded, data, text, label, entity)
-        normal = None if reference is None else open_rows(loaded, reference, text, label, entity)
+        loaded, roles = load_model(model), roles_of(text, label, entity)
+        rows = open_rows(loaded, data, roles, scoring=True)
+        normal = None if reference is None else open_rows(loaded, reference, roles, scoring=True)
         found = explain_rows(loaded, rows, normal, rows=row)
         if picture is not None:
             with replacing(picture) as fresh:

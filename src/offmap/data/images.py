@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
@@ -33,7 +34,9 @@ def read_images(folder: Path) -> Data:
     _require_one_size(paths, images)
     if any(image.mode == "RGB" for image in images):
         images = [image.convert("RGB") for image in images]
-    return Data(np.stack([np.asarray(image) for image in images]), _folder_labels(folder, paths), name=str(folder))
+    files = pd.DataFrame({"file": [path.relative_to(folder).as_posix() for path in paths]})
+    stacked = np.stack([np.asarray(image) for image in images])
+    return Data(stacked, _folder_labels(folder, paths), name=str(folder), identity=files)
 
 
 def _is_image(path: Path) -> bool:

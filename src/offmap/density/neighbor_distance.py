@@ -44,6 +44,12 @@ class NeighborDistance:
 
     def __call__(self, rows: Rows) -> Rows:
         """The distance of each row; infinite for rows with infinite or missing values."""
+        # Rows come in chunks of one size, filled up with equal rows: of those at the end, one is searched for.
+        last = _start_of_equal_end(rows)
+        found = self._distances(rows[: last + 1])
+        return np.concatenate([found, np.full(len(rows) - last - 1, found[-1])])
+
+    def _distances(self, rows: Rows) -> Rows:
         finite = np.isfinite(rows).all(axis=1, keepdims=True)
         distances, _ = self._neighbors(np.where(finite, rows, 0.0))
         return np.where(finite, distances.mean(axis=1, keepdims=True) / self.typical, np.inf)[:, 0]
@@ -65,12 +71,22 @@ class NeighborDistance:
 
     def _neighbors(self, rows: Rows) -> tuple[Rows, NDArray[np.intp]]:
         """Distances and positions of the neighbours that count."""
-        distances, places = self.search.kneighbors(rows)
+        _, places = self.search.kneighbors(rows)
+        # Measured one by one: the search rounds differently with the number of rows that it is given.
+        distances = np.sqrt(np.square(rows[:, None] - self.reference[places]).sum(axis=2))
+        order = distances.argsort(axis=1, kind="stable")
+        distances, places = (np.take_along_axis(found, order, axis=1) for found in (distances, places))
         # A reference row finds itself, up to rounding; any other row keeps its nearest neighbours.
         is_reference = distances[:, :1] <= _ROUNDING * distances[:, -1:]
         count = self.n_neighbors
         chosen = (np.where(is_reference, found[:, -count:], found[:, :count]) for found in (distances, places))
         return next(chosen), next(chosen)
+
+
+def _start_of_equal_end(rows: Rows) -> int:
+    """The place of the first of the equal rows at the end."""
+    different = np.flatnonzero((rows != rows[-1]).any(axis=1))
+    return int(different[-1]) + 1 if len(different) else 0
 
 
 _SMALLEST_DISTANCE = 1e-6
