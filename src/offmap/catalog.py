@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import ModuleType
@@ -18,12 +19,14 @@ _KINDS = ("Detector", "Classifier")
 _SHARED = ("alpha", "calibration", "encoder", "image_shape", "random_state", "device", "rule", "unknown_label")
 
 
-def load(path: str | os.PathLike[str], device: str | None = None) -> Any:
+def load(path: str | os.PathLike[str], device: str | None = None, *, trusted: Sequence[str] = ()) -> Any:
     """Restores a saved model, or raises a ``ModelFileError`` that says why it cannot.
 
     Args:
         path: The file.
         device: Where torch computes, if not where the model was fitted.
+        trusted: What the file may use beyond itself and Offmap: names or folders of text models, import paths of classes.
+            The file is refused if it needs another.
 
     Example:
         >>> import tempfile, numpy as np, offmap
@@ -35,7 +38,7 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> Any:
         ...     offmap.load(f"{folder}/model.safetensors")
         MSPClassifier(epochs=1, random_state=0)
     """
-    return persist.restore(path, device, public_class)
+    return persist.restore(path, persist.Consent(public_class, device, tuple(trusted)))
 
 
 @dataclass(frozen=True)
