@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from offmap.data.decoding import decoding
 from offmap.data.rows import Data, as_texts
+from offmap.labels import as_numbers
 
 __all__ = ["TABLE_SUFFIXES", "NoSuchColumn", "read_frame", "read_table"]
 
@@ -111,15 +112,13 @@ def _numbers(column: "pd.Series[Any]", path: Path) -> NDArray[np.float64]:
 
 
 def _labels(column: "pd.Series[Any]", path: Path) -> NDArray[Any]:
-    """Returns numeric labels if all are numbers, else strings. With a leading zero, as in codes, they stay strings."""
+    """Returns numeric labels if all are numbers that lose no digit, else strings."""
     complete = _complete(column, path)
     if pd.api.types.is_numeric_dtype(complete):
         return complete.to_numpy()
     words = complete.astype(str)
-    numbers = pd.to_numeric(words, errors="coerce")
-    if numbers.notna().all() and not words.str.fullmatch(r"\s*[+-]?0\d.*").any():
-        return numbers.to_numpy()
-    return words.to_numpy(dtype=str)
+    numbers = as_numbers(words.tolist())
+    return words.to_numpy(dtype=str) if numbers is None else numbers
 
 
 def _complete(column: "pd.Series[Any]", path: Path, missing: Sequence[str] = ("",)) -> "pd.Series[Any]":
