@@ -1,6 +1,7 @@
 """From data to a model, from a model to scores: what the commands do, as functions."""
 
 import os
+import tempfile
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,12 @@ from numpy.typing import NDArray
 
 from offmap import catalog, parameters
 from offmap.base import Detector, OpenSetClassifier
+from offmap.cells import inert
 from offmap.collaborative.base import EntityDetector
 from offmap.data import Data, TextEncoder
+from offmap.data.images import IMAGE_SUFFIXES
 from offmap.data.readers import path_of
+from offmap.errors import WorkFailed, reason_of
 from offmap.files import replacing
 from offmap.metrics import open_set_summary
 from offmap.report import Sample, Section, section_of
@@ -100,9 +104,31 @@ def promise_of(model: Estimator) -> str:
     return f"false-alarm rate of at most {model.promised_rate:.1%} promised; this model: {rate}"
 
 
-def load_model(path: str | os.PathLike[str]) -> Estimator:
+def save_model(model: Estimator, path: Path) -> None:
+    """Saves a fitted model. If the disk is full, it is kept in the folder of temporary files, and the error says where.
+
+    Raises:
+        WorkFailed: It could not be written to ``path``.
+    """
+    try:
+        model.save(path)
+    except OSError as error:
+        raise WorkFailed(f"cannot write {path}: {reason_of(error)}; {_kept(model)}") from error
+
+
+def _kept(model: Estimator) -> str:
+    folder = tempfile.mkdtemp(prefix="offmap-")
+    try:
+        model.save(Path(folder) / "model.safetensors")
+    except OSError as error:
+        os.rmdir(folder)
+        return f"nor could the model be kept in {tempfile.gettempdir()}: {reason_of(error)}"
+    return f"the fitted model was kept as {Path(folder) / 'model.safetensors'}"
+
+
+def load_model(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Estimator:
     """Restores a saved model that scores rows; other saved files, such as samplers, are refused."""
-    model = catalog.load(path)
+    model = catalog.load(path, trusted=trusted)
     if not isinstance(model, Estimator):
         raise ValueError(f"{os.fspath(path)} must hold a detector or a classifier; it holds a {type(model).__name__}")
     return model
@@ -158,7 +184,7 @@ def write_frame(frame: pd.DataFrame, path: Path) -> None:
     require_writable(path, TABLE_SUFFIXES)
     with replacing(path) as fresh:
         if path.suffix == ".csv":
-            frame.to_csv(fresh, index=False)
+            inert(frame).to_csv(fresh, index=False)
         else:
             frame.to_parquet(fresh, index=False)
 
@@ -172,7 +198,7 @@ def require_writable(path: Path, suffixes: Collection[str] = (), inputs: Sequenc
         inputs: What the work reads, as ``open_data`` takes it; its result must not replace that.
     """
     for given in map(path_of, inputs):
-        if given is not None and path.exists() and path.samefile(given):
+        if given is not None and _is_read(path, given):
             raise ValueError(f"cannot write {path}: it is read as well; name another file")
     if suffixes and path.suffix not in suffixes:
         raise ValueError(f"a file to write must end in {' or '.join(suffixes)}; got {path}")
@@ -182,6 +208,14 @@ def require_writable(path: Path, suffixes: Collection[str] = (), inputs: Sequenc
         raise IsADirectoryError(f"cannot write {path}: it is a folder")
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(f"cannot write {path}: the folder {path.parent} is not yours to write to")
+
+
+def _is_read(path: Path, given: Path) -> bool:
+    """Whether ``path`` is the input ``given``, or a picture or an existing file in the folder ``given``."""
+    if given.is_dir():
+        inside = path.resolve().is_relative_to(given.resolve())
+        return inside and (path.exists() or path.suffix.lower() in IMAGE_SUFFIXES)
+    return path.exists() and path.samefile(given)
 
 
 def name_of(model: Estimator) -> str:

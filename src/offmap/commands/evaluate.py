@@ -7,7 +7,7 @@ import typer
 
 from offmap.commands import terminal
 from offmap.commands.opening import open_novel, open_rows
-from offmap.commands.options import DATA_HELP, Entity, Json, Label, Model, Quiet, Text
+from offmap.commands.options import DATA_HELP, Entity, Json, Label, Model, Quiet, Text, Trust
 
 
 def evaluate(
@@ -18,6 +18,7 @@ def evaluate(
     text: Text = None,
     label: Label = None,
     entity: Entity = None,
+    trust: Trust = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -28,7 +29,7 @@ def evaluate(
     with terminal.messages(quiet) as tell:
         if report is not None:
             require_writable(report, (".html", ".htm"), [str(model), normal, novel])
-        loaded = load_model(model)
+        loaded = load_model(model, trust or ())
         known = open_rows(loaded, normal, text, label, entity)
         section = evaluate_model(loaded, known, open_novel(loaded, novel, text, label, entity))
         if report is not None:

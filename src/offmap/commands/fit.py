@@ -23,12 +23,12 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Fit a method to data and save the model."""
-    from offmap.workflow import configure, fit_model, promise_of, require_writable, summary_of
+    from offmap.workflow import configure, fit_model, promise_of, require_writable, save_model, summary_of
 
     with terminal.messages(quiet) as tell:
         require_writable(out, inputs=[data])
         estimator = configure(method, settings or [], seed)
         model = fit_model(estimator, open_rows(estimator, data, text, label, entity))
-        model.save(out)
+        save_model(model, out)
         tell(f"wrote {out}; {promise_of(model)}")
     terminal.show_pairs("Fitted", {"model": str(out), **summary_of(model)}, as_json)

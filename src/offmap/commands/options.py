@@ -15,3 +15,7 @@ Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
 Text = Annotated[str | None, typer.Option(help="Column of the text, in a table.")]
 Label = Annotated[str | None, typer.Option(help="Column of the label, in a table.")]
 Entity = Annotated[str | None, typer.Option(help="Column of the entity (item, user, device) that the row belongs to.")]
+Trust = Annotated[
+    list[str] | None,
+    typer.Option(help="A name outside Offmap that the model file may use, such as that of a text model; repeatable."),
+]
