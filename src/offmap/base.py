@@ -21,7 +21,16 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from offmap import parameters, persist
-from offmap.arrays import FloatArray, Rows, check_rows, holds_text, in_chunks, to_tensor
+from offmap.arrays import (
+    FloatArray,
+    Rows,
+    check_fitted_rows,
+    check_rows,
+    holds_text,
+    in_chunks,
+    to_tensor,
+    trial_rows,
+)
 from offmap.calibration.contamination import Contamination, rows_to_keep
 from offmap.calibration.contract import Classification, PromisedClassifier, PromisedDetector
 from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
@@ -32,10 +41,10 @@ from offmap.calibration.split import Split, hold_out, uncovered
 from offmap.calibration.surprise import surprise_steps
 from offmap.data.module_encoder import ModuleEncoder
 from offmap.data.table import TableEncoder, needs_encoding
-from offmap.labels import check_labels, choose_unknown_label, known_classes
+from offmap.labels import check_classes, check_labels, choose_unknown_label, known_classes
 from offmap.parameters import Count, Fraction, Share
 from offmap.random_state import RandomState, as_generator, draw_seed, local_seed, seed_parts
-from offmap.train import History
+from offmap.train import History, check_history
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -59,6 +68,8 @@ class OpenWorldEstimator(BaseEstimator, ABC):
     spatial: ClassVar[bool] = False
     # What every fitted model has: a file without it is refused.
     always_fitted: ClassVar[frozenset[str]] = frozenset({"history_", "input_shape_", "promise_"})
+    # What a file does not decide for its user: where to write.
+    local_parameters: ClassVar[frozenset[str]] = frozenset({"checkpoint"})
 
     alpha: Fraction = 0.05
     calibration: Fraction | Literal["cv"] = 0.1
@@ -75,6 +86,22 @@ class OpenWorldEstimator(BaseEstimator, ABC):
 
     def _build(self) -> None:
         """Makes the networks from the parameters and the shapes that ``fit`` saw; ``load`` calls it too."""
+
+    def _check_fitted(self) -> None:
+        """Raises an error unless the fitted state can score rows; ``load`` calls it, since a file may say anything."""
+        check_fitted_rows(self)
+        check_history(self.history_)
+        if not isinstance(self.promise_, Promise):
+            raise ValueError("promise_ must be a Promise")
+        if self.encoder is not None and type(getattr(self, "encoder_", None)) is not type(self.encoder):
+            raise ValueError("encoder_ must be the fitted encoder")
+        rows = trial_rows(self)
+        with torch.inference_mode():
+            self._try_out(rows if self.spatial or rows.ndim == 2 else _flat(rows))
+
+    @abstractmethod
+    def _try_out(self, rows: Rows) -> None:
+        """Scores a few rows and raises an error if the result is not one number per row."""
 
     def _row_width(self) -> int:
         """How many numbers scoring computes per row on the way, where they are many more than the row has."""
@@ -211,6 +238,9 @@ class Detector(PromisedDetector, OpenWorldEstimator):
         (values,) = in_chunks(lambda X: (novelty(X),), rows, self.device, self._row_width())
         return _ordered(values)
 
+    def _try_out(self, rows: Rows) -> None:
+        _require_per_row(rows, self._novelty(to_tensor(rows, self.device)))
+
     @abstractmethod
     def _fit(self, X: Tensor) -> None:
         """Learns from the training rows."""
@@ -326,6 +356,12 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         proba = np.nan_to_num(proba.astype(np.float64), nan=1 / len(self.classes_))
         return Classification(proba, _ordered(novelty))
 
+    def _try_out(self, rows: Rows) -> None:
+        check_classes(self.classes_, self.unknown_label_)
+        proba, novelty = self._classify(to_tensor(rows, self.device))
+        _require_per_row(rows, novelty)
+        _require_per_row(rows, proba, len(self.classes_))
+
     @abstractmethod
     def _fit(self, X: Tensor, y: Tensor) -> None:
         """Learns from the training rows; ``y`` holds the codes 0, 1, … of their classes."""
@@ -338,6 +374,11 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
 def _ordered(novelty: Rows) -> FloatArray:
     """Novelty as doubles; a row so extreme that it overflows the network is infinitely novel."""
     return np.nan_to_num(novelty.astype(np.float64), nan=np.inf, posinf=np.inf, neginf=-np.inf)
+
+
+def _require_per_row(rows: Rows, found: Tensor, *width: int) -> None:
+    if tuple(found.shape) != (len(rows), *width):
+        raise ValueError(f"scores of {len(rows)} rows have the shape {tuple(found.shape)}")
 
 
 def _flat(images: Rows) -> Rows:

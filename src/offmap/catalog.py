@@ -34,7 +34,8 @@ def load(
         device: Where torch computes, if not where the model was fitted.
         model: The model of another library that ``Calibrated`` or ``Guarded`` was saved without; another model than
             the one that was saved is refused.
-        trusted: What the file may use beyond itself and Offmap, such as import paths of the classes of its encoders.
+        trusted: What the file may use beyond itself and Offmap: names or folders of text models, import paths of
+            classes. The file is refused if it needs another.
 
     Example:
         >>> import tempfile, numpy as np, offmap
@@ -46,7 +47,8 @@ def load(
         ...     offmap.load(f"{folder}/model.safetensors")
         MSPClassifier(epochs=1, random_state=0)
     """
-    return persist.restore(path, device, lambda name: public_class(name) or foreign_class(name, trusted), model)
+    consent = persist.Consent(lambda name: public_class(name) or foreign_class(name, trusted), device, tuple(trusted))
+    return persist.restore(path, consent, model)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ def write_frame(frame: "pd.DataFrame", path: Path) -> None:
     require_writable(path, SCORE_SUFFIXES)
     with replacing(path) as fresh:
         if path.suffix == ".csv":
-            frame.to_csv(fresh, index=False)
+            from offmap.cells import inert
+
+            inert(frame).to_csv(fresh, index=False)
         elif path.suffix == ".parquet":
             frame.to_parquet(fresh, index=False)
         else:
@@ -51,7 +53,7 @@ def require_writable(path: Path, suffixes: Collection[str] = (), inputs: Sequenc
     """
     for given in inputs:
         for read in (given, given.rpartition(":")[0]):
-            if read and Path(read).exists() and path.exists() and path.samefile(read):
+            if read and _is_read(path, Path(read)):
                 raise ValueError(f"cannot write {path}: it is read as well; name another file")
     if suffixes and path.suffix not in suffixes:
         raise ValueError(f"a file to write must end in {' or '.join(suffixes)}; got {path}")
@@ -61,6 +63,16 @@ def require_writable(path: Path, suffixes: Collection[str] = (), inputs: Sequenc
         raise IsADirectoryError(f"cannot write {path}: it is a folder")
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(f"cannot write {path}: the folder {path.parent} is not yours to write to")
+
+
+def _is_read(path: Path, given: Path) -> bool:
+    """Whether ``path`` is the input ``given``, or a picture or an existing file in the folder ``given``."""
+    if given.is_dir():
+        from offmap.data.images import IMAGE_SUFFIXES
+
+        inside = path.resolve().is_relative_to(given.resolve())
+        return inside and (path.exists() or path.suffix.lower() in IMAGE_SUFFIXES)
+    return given.exists() and path.exists() and path.samefile(given)
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """The promise: a threshold and p-values that are given the novelty of rows the model has not seen."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,6 +51,9 @@ class Promise(BaseEstimator):
         (array([False,  True]), array([0.07, 0.05]))
     """
 
+    # A model file that lacks one of these is refused.
+    always_fitted: ClassVar[frozenset[str]] = frozenset({"calibration_novelty_", "threshold_"})
+
     alpha: Fraction = 0.05
     confidence: Fraction | None = None
     own_threshold: float | None = None
@@ -73,6 +76,15 @@ class Promise(BaseEstimator):
                 f"of {self.alpha:g}; p_value(X, random_ties=seed) breaks ties at random and attains any rate",
                 CalibrationWarning,
             )
+
+    def _check_fitted(self) -> None:
+        """Raises a ``ValueError`` unless the fitted state is one that ``fit`` leaves; ``load`` calls it."""
+        held_out, limit = self.calibration_novelty_, self.threshold_
+        flat = isinstance(held_out, np.ndarray) and held_out.dtype == np.float64 and held_out.ndim == 1
+        if not flat or np.isnan(held_out).any() or (held_out[1:] < held_out[:-1]).any():
+            raise ValueError("calibration_novelty_ must be numbers in ascending order")
+        if type(limit) not in (int, float) or np.isnan(limit):
+            raise ValueError(f"threshold_ must be a number; got {limit!r}")
 
     def _threshold(self) -> float:
         if self.own_threshold is not None:

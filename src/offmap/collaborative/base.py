@@ -237,6 +237,16 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
         self._build_parts()
         self._build_table()
 
+    def _try_out(self, rows: Rows) -> None:
+        level = self.common_level_
+        if level is not None and (len(level) != 2 or not all(type(value) is float for value in level)):
+            raise ValueError("common_level_ must be a mean and a variance")
+        if not isinstance(self.labels_, np.ndarray) or len(np.unique(self.entity_ids_)) != len(self.entities_):
+            raise ValueError("labels_ must be an array, and the ids of entities must differ")
+        places = np.zeros(len(rows), dtype=np.int64)
+        if self._novelty_of(rows, np.arange(len(rows)), places).shape != (len(rows),):
+            raise ValueError("a novelty must be one number per row")
+
     def _use_parts(self, features: nn.Module, head: Head, solver: Solver) -> None:
         self.features_: nn.Module = features.to(self.device)
         self.head_: Head = head.to(self.device)

@@ -121,8 +121,14 @@ class EntityTable(nn.Module):
         ids: Ids = state[f"{prefix}ids"].cpu().numpy()
         if ids.dtype == np.uint8:
             ids = np.ascontiguousarray(ids).view(f"S{ids.shape[1]}").ravel()
+        columns = {name: state[f"{prefix}{name}"] for name in self.widths}
+        shapes = {name: (len(ids), width) for name, width in self.widths.items()}
+        if ids.ndim != 1 or ids.dtype.kind not in "iS" or len(ids) < 1:
+            raise ValueError("the ids of entities must be flat, and at least one")
+        if {name: tuple(column.shape) for name, column in columns.items()} != shapes:
+            raise ValueError(f"the table of entities must have columns of the shapes {shapes}")
         self.length = 0
-        self.add(ids, {name: state[f"{prefix}{name}"] for name in self.widths})
+        self.add(ids, columns)
         self._sort()
 
 

@@ -44,6 +44,8 @@ class ForestHead(Head):
             below = features.gather(1, feature) <= values[entity, node]
             # A leaf has no right child; a left child comes right after its parent.
             node = torch.where(right == 0, node, torch.where(below, node + 1, starts + right))
+            # A file may say anything.
+            node = node.clamp(0, layout.nodes - 1)
         lengths = values[entity, node].masked_fill(starts < 0, 0.0)
         return -torch.exp2(-lengths.sum(dim=1))
 

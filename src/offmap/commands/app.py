@@ -22,7 +22,7 @@ from offmap.commands.info import info
 from offmap.commands.listing import datasets, methods
 from offmap.commands.recalibrate import recalibrate
 from offmap.commands.score import score
-from offmap.errors import WorkFailed
+from offmap.errors import WorkFailed, reason_of
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 WRONG_PATHS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
@@ -77,6 +77,5 @@ for command in COMMANDS:
 def _stop(error: BaseException, code: int) -> NoReturn:
     if os.environ.get("OFFMAP_DEBUG"):
         raise error
-    message = " ".join(str(error).split()) or type(error).__name__
-    terminal.tell(f"offmap: {message}")
+    terminal.tell(f"offmap: {reason_of(error)}")
     sys.exit(code)

@@ -47,7 +47,7 @@ def fit(
     """Fit a method to data and save the model; it remembers what the columns are for."""
     require_writable(out, inputs=[data])
     require_present(None, data)
-    from offmap.workflow import configure, fit_model, promise_of, summary_of, try_held_out
+    from offmap.workflow import configure, fit_model, promise_of, save_model, summary_of, try_held_out
 
     with terminal.messages(quiet) as tell:
         estimator = configure(method, settings or [], seed)
@@ -55,7 +55,7 @@ def fit(
         opened = open_rows(estimator, data, roles)
         trial = try_held_out(estimator, opened, hold_out, roles, seed) if hold_out else None
         model = fit_model(estimator, opened, roles) if trial is None else trial.model
-        model.save(out)
+        save_model(model, out)
         tell(f"wrote {out}; {promise_of(model)}")
     held_out = {} if trial is None else {"held_out": hold_out, "test": trial.section.metrics}
     terminal.show_pairs("Fitted", {"model": str(out), **summary_of(model), **held_out}, as_json)

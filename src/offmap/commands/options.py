@@ -43,3 +43,7 @@ NewEntityRule = Annotated[
     Literal["flag", "skip", "add", "error"],
     typer.Option(help="Rows of unknown entities: flag them, skip them, add the entity first, or stop."),
 ]
+Trust = Annotated[
+    list[str] | None,
+    typer.Option(help="A name outside Offmap that the model file may use, such as that of a text model; repeatable."),
+]

@@ -21,6 +21,7 @@ from offmap.commands.options import (
     Quiet,
     Reference,
     Text,
+    Trust,
 )
 from offmap.commands.thresholds import at_threshold
 from offmap.outputs import SCORE_SUFFIXES, json_line, require_writable
@@ -42,6 +43,7 @@ def score(
     entity: Entity = None,
     explain: Explain = 0,
     reference: Reference = None,
+    trust: Trust = None,
     as_json: Json = False,
     as_lines: Annotated[bool, typer.Option("--jsonl", help="Print one JSON object per line.")] = False,
     quiet: Quiet = False,
@@ -50,11 +52,12 @@ def score(
     if out is not None:
         require_writable(out, SCORE_SUFFIXES, [str(model), data])
     require_present(model, data)
+    from offmap.cells import inert
     from offmap.data.tables import NoRows
     from offmap.workflow import load_model, no_scores, reasons_of, score_rows, write_frame
 
     with terminal.messages(quiet) as tell:
-        loaded = at_threshold(load_model(model), alpha, budget)
+        loaded = at_threshold(load_model(model, trust or ()), alpha, budget)
         try:
             roles = roles_of(text, label, entity, keep=keep)
             opened = open_rows(loaded, data, roles, scoring=True)
@@ -78,4 +81,4 @@ def score(
             if as_lines:
                 stream.writelines(json_line(names, row) for row in frame.itertuples(index=False, name=None))
             else:
-                frame.to_csv(stream, index=False)
+                inert(frame).to_csv(stream, index=False)

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, TextIO
 
+from offmap.errors import printable
 from offmap.progress import quiet as without_bars
 
 
 def tell(message: str) -> None:
     """Says something to the user, who may be reading the data from standard output meanwhile."""
-    print(message, file=sys.stderr)
+    print(printable(message), file=sys.stderr)
 
 
 @contextmanager
@@ -92,11 +93,11 @@ def show(title: str, rows: Sequence[Mapping[str, Any]], as_json: bool, whole: An
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), title_justify="left")
+    table = Table(title=Text(printable(title)), title_justify="left")
     for name in rows[0] if rows else ():
-        table.add_column(Text(name), overflow="fold")
+        table.add_column(Text(printable(name)), overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row.values()))
+        table.add_row(*(Text(printable(_cell(value))) for value in row.values()))
     show_rich(table)
 
 

@@ -2,7 +2,6 @@
 
 import codecs
 import csv
-import gzip
 import io
 import json
 import sys
@@ -12,8 +11,10 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
 from offmap.data.decoding import decoding
+from offmap.data.limits import opened, require_cells
 
 __all__ = ["STANDARD_INPUT", "TABLE_SUFFIXES", "read_cells"]
 
@@ -34,11 +35,19 @@ def read_cells(path: Path) -> pd.DataFrame:
     with decoding(path, "a table"):
         name = path.name.lower()
         if name.endswith(".parquet"):
+            about = pq.read_metadata(path)
+            require_cells(path.stat().st_size, about.num_rows, about.num_columns)
             return _named(pd.read_parquet(path))
-        content = sys.stdin.buffer.read() if str(path) == STANDARD_INPUT else path.read_bytes()
-        text = _decoded(gzip.decompress(content) if name.endswith(".gz") else content)
+        text = _decoded(_content(path))
         lines = name.endswith((".jsonl", ".ndjson")) or (str(path) == STANDARD_INPUT and text.lstrip()[:1] == "{")
         return _json_lines(text) if lines else _separated(text, tabs=name.endswith((".tsv", ".tsv.gz")))
+
+
+def _content(path: Path) -> bytes:
+    if str(path) == STANDARD_INPUT:
+        return sys.stdin.buffer.read()
+    with opened(path) as stream:
+        return bytes(stream.read())
 
 
 def _decoded(content: bytes) -> str:

@@ -14,6 +14,7 @@ from offmap.data.rows import Data, as_texts
 from offmap.data.table.cells import as_numbers
 from offmap.data.table.problems import raise_problems, repeated_columns
 from offmap.data.table_files import TABLE_SUFFIXES, read_cells
+from offmap.labels import as_numbers as numeric_labels
 
 __all__ = ["TABLE_SUFFIXES", "NoRows", "NoSuchColumn", "read_frame", "read_table"]
 
@@ -110,10 +111,8 @@ def _labels(column: Any, where: str) -> NDArray[Any]:
     if pd.api.types.is_numeric_dtype(complete):
         return complete.to_numpy()
     words = complete.astype(str)
-    numbers = pd.to_numeric(words, errors="coerce")
-    if numbers.notna().all() and not words.str.fullmatch(r"\s*[+-]?0\d.*").any():
-        return numbers.to_numpy()
-    return words.to_numpy(dtype=str)
+    numbers = numeric_labels(words.tolist())
+    return words.to_numpy(dtype=str) if numbers is None else numbers
 
 
 def _complete(column: Any, where: str) -> Any:

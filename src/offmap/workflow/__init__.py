@@ -13,6 +13,7 @@ from offmap.workflow.fitting import (
     load_model,
     name_of,
     promise_of,
+    save_model,
     summary_of,
 )
 from offmap.workflow.information import information_on
@@ -41,6 +42,7 @@ __all__ = [
     "recalibrated",
     "remove_entities",
     "require_writable",
+    "save_model",
     "score_rows",
     "summary_of",
     "try_held_out",

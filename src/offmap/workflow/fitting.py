@@ -1,8 +1,10 @@
 """From data to a fitted model, and what is known of it."""
 
 import os
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,6 +16,7 @@ from offmap.collaborative.base import EntityDetector
 from offmap.data import Data, TableEncoder, TextEncoder
 from offmap.data.roles import Roles
 from offmap.data.table import require_sound
+from offmap.errors import WorkFailed, reason_of
 
 Estimator = Detector | OpenSetClassifier | EntityDetector
 
@@ -130,9 +133,31 @@ def promise_of(model: Estimator) -> str:
     return f"false-alarm rate of at most {model.promised_rate:.1%} promised; this model: {rate}"
 
 
-def load_model(path: str | os.PathLike[str]) -> Estimator:
+def save_model(model: Estimator, path: Path) -> None:
+    """Saves a fitted model. If the disk is full, it is kept in the folder of temporary files, and the error says where.
+
+    Raises:
+        WorkFailed: It could not be written to ``path``.
+    """
+    try:
+        model.save(path)
+    except OSError as error:
+        raise WorkFailed(f"cannot write {path}: {reason_of(error)}; {_kept(model)}") from error
+
+
+def _kept(model: Estimator) -> str:
+    folder = tempfile.mkdtemp(prefix="offmap-")
+    try:
+        model.save(Path(folder) / "model.safetensors")
+    except OSError as error:
+        os.rmdir(folder)
+        return f"nor could the model be kept in {tempfile.gettempdir()}: {reason_of(error)}"
+    return f"the fitted model was kept as {Path(folder) / 'model.safetensors'}"
+
+
+def load_model(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Estimator:
     """Restores a saved model that scores rows; other saved files, such as samplers, are refused."""
-    model = catalog.load(path)
+    model = catalog.load(path, trusted=trusted)
     if not isinstance(model, Estimator):
         raise ValueError(f"{os.fspath(path)} must hold a detector or a classifier; it holds a {type(model).__name__}")
     return model
