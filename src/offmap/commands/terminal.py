@@ -4,6 +4,7 @@ import json
 import logging
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -114,6 +115,23 @@ def show_rich(renderable: Any) -> None:
     with console.capture() as captured:
         console.print(renderable)
     write(captured.get())
+
+
+def plain_words(text: str) -> str:
+    r"""The text of a docstring for a terminal: formulas and code without their marks.
+
+    Example:
+        >>> plain_words(r"Weight $\lambda$ of ``X``; $\sqrt{2\,\mathrm{Tr}\,\Sigma_m}$ by default")
+        'Weight lambda of X; sqrt(2 Tr Sigma_m) by default'
+    """
+    return re.sub(r"\$([^$]+)\$", lambda found: _formula(found[1]), text.replace("``", ""))
+
+
+def _formula(source: str) -> str:
+    """A short LaTeX formula in plain letters."""
+    plain = re.sub(r"\\(mathrm|mathbf|mathbb|text|operatorname)\{([^}]*)\}", r"\2", source)
+    plain = re.sub(r"\\[,;! ]", " ", plain)
+    return plain.replace("\\", "").replace("{", "(").replace("}", ")")
 
 
 def _plain(value: Any) -> Any:

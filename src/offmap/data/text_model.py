@@ -229,7 +229,7 @@ def _imported(name: str) -> Any:
             warnings.simplefilter("ignore")
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise ImportError(f"TextEncoder needs {error.name}: pip install offmap[text]") from error
+        raise ImportError(f"TextEncoder needs {error.name}: pip install '.[text]' in Offmap's folder") from error
 
 
 @contextmanager
