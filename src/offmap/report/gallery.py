@@ -122,7 +122,7 @@ def _facts(examples: Examples) -> dict[str, Sequence[str]]:
 
 
 def _heads(facts: Iterable[str]) -> list[Markup]:
-    return [element("th", name, class_="fact", scope="col") for name in facts]
+    return [element("th", name, class_="words" if name == "why" else "fact", scope="col") for name in facts]
 
 
 def _flagged(examples: Examples, threshold: float) -> dict[str, Sequence[str]]:
