@@ -121,7 +121,7 @@ def test_the_default_shell_moves_most_gaussian_starts(factor: float) -> None:
 
 
 def test_ten_times_larger_rows_get_the_same_decisions() -> None:
-    """The first feature is constant, so that no scaling by the spread hides an absolute length."""
+    """Neither the radii nor the ascent steps may depend on the unit of the features."""
     rng = np.random.default_rng(0)
     y = np.arange(240) % 4
     X = nn.functional.normalize(torch.from_numpy(2 * np.eye(6)[y] + rng.normal(size=(240, 6)) / 2)).numpy()
