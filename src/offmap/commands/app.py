@@ -16,6 +16,7 @@ from offmap.commands.demo import demo
 from offmap.commands.evaluate import evaluate
 from offmap.commands.fit import fit
 from offmap.commands.listing import datasets, methods
+from offmap.commands.monitor import monitor
 from offmap.commands.score import score
 from offmap.errors import WorkFailed
 
@@ -62,7 +63,7 @@ def offmap(
     """Open-world learning: find what a model was never taught."""
 
 
-for command in (methods, datasets, fit, score, evaluate, demo):
+for command in (methods, datasets, fit, score, evaluate, monitor, demo):
     app.command()(command)
 
 
