@@ -20,6 +20,7 @@ from offmap.commands.explain import explain
 from offmap.commands.fit import fit
 from offmap.commands.info import info
 from offmap.commands.listing import datasets, methods
+from offmap.commands.monitor import monitor
 from offmap.commands.recalibrate import recalibrate
 from offmap.commands.score import score
 from offmap.errors import WorkFailed, reason_of
@@ -67,7 +68,7 @@ def offmap(
 
 
 COMMANDS = (
-    *(methods, datasets, fit, score, explain, evaluate, compare, info, recalibrate),
+    *(methods, datasets, fit, score, explain, evaluate, compare, info, monitor, recalibrate),
     *(add, update, remove, demo),
 )
 for command in COMMANDS:

@@ -7,7 +7,7 @@ import typer
 
 from offmap.commands import terminal
 from offmap.commands.opening import open_rows, require_present, roles_of
-from offmap.commands.options import DataSpec, Entity, Json, Label, Model, Quiet, Reference, Text
+from offmap.commands.options import DataSpec, Entity, Json, Label, Model, Quiet, Reference, Text, Trust
 from offmap.files import replacing
 from offmap.outputs import require_writable
 
@@ -21,6 +21,7 @@ def explain(
     text: Text = None,
     label: Label = None,
     entity: Entity = None,
+    trust: Trust = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -34,7 +35,7 @@ def explain(
     from offmap.workflow import explain_rows, load_model
 
     with terminal.messages(quiet) as tell:
-        loaded, roles = load_model(model), roles_of(text, label, entity)
+        loaded, roles = load_model(model, trust or ()), roles_of(text, label, entity)
         rows = open_rows(loaded, data, roles, scoring=True)
         normal = None if reference is None else open_rows(loaded, reference, roles, scoring=True)
         found = explain_rows(loaded, rows, normal, rows=row)

@@ -90,7 +90,7 @@ class DriftMonitor(BaseEstimator):
             self.since_ = change_row(self.path_[: self.alarm_row_ + 1])
 
     def _ties(self, count: int) -> FloatArray:
-        """The draws of the next rows; each depends on the seed and the row's number alone, so a restart keeps them."""
+        """Draws of the next rows: each depends on the seed and the row's number, so a restart changes nothing."""
         generator = np.random.PCG64(self.seed_)
         generator.advance(len(self.path_))
         return np.random.Generator(generator).random(count)

@@ -57,8 +57,8 @@ NEIGHBORS = Table(
     profiles={"cpu": {}},
     formats={"rows / s": ",.0f"},
     higher_is_better={"rows / s": True},
-    notes="1,024 queries, single precision, random directions. The products alone are 77 million operations per row, "
-    "so the rate is that of the machine's matrix product; other work on the machine lowers it. scikit-learn's threads "
+    notes="1,024 queries, single precision, random directions. The products are 77 million operations per row, so "
+    "the rate is that of the machine's matrix product; other work on the machine lowers it. scikit-learn's threads "
     "are not set by the column.",
 )
 TABLES = (NEIGHBORS,)
