@@ -188,8 +188,12 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
             self._fit(to_tensor(rows[train], self.device), torch.from_numpy(codes[train]).to(self.device))
         own = self.own_threshold if self.rule == "own" else None
         held_out_novelty = self._scored(rows[held_out]).novelty if len(held_out) else np.empty(0)
+        self._keep_held_out(rows[held_out], labels[held_out])
         self.promise_ = Promise(alpha=self.alpha, own_threshold=own).fit(held_out_novelty)
         return self
+
+    def _keep_held_out(self, rows: Rows, labels: NDArray[Any]) -> None:
+        """Keeps the held-out rows if the method needs them after ``fit``; most do not."""
 
     def _require_rule(self) -> None:
         if self.rule == "own" and self.own_threshold is None:
