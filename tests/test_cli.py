@@ -20,7 +20,7 @@ from offmap import catalog
 from offmap.commands import app, terminal
 from offmap.data import load, read
 from offmap.sampling import FGAN
-from offmap.workflow import configure, fit_model
+from offmap.workflow import configure, fit_model, promise_of
 
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md")))
@@ -129,9 +129,9 @@ def test_a_fitted_model_is_saved_and_summed_up(run: Run, tmp_path: Path) -> None
     assert model.epochs == 3
     assert done.data["threshold"] == model.threshold_
     assert done.data["classes"] == 2
-    assert done.data["calibration rows"] == len(model.calibration_novelty_)
-    assert done.data["last epoch"] == {term: values[-1] for term, values in model.history_.items()}
-    assert done.err == f"wrote {out}\n"
+    assert done.data["calibration_rows"] == len(model.calibration_novelty_)
+    assert done.data["last_epoch"] == {term: values[-1] for term, values in model.history_.items()}
+    assert done.err == f"wrote {out}; {promise_of(model)}\n"
 
 
 def test_the_seed_decides(run: Run, tmp_path: Path) -> None:
@@ -168,11 +168,11 @@ def test_evaluation_measures_and_reports(run: Run, tmp_path: Path) -> None:
     pair = ("--normal", "normal.csv", "--novel", "novel.csv", "--label", "kind")
     done = run("evaluate", "msp.safetensors", *pair, "--report", tmp_path / "report.html", "--json")
     model, normal = offmap.load("msp.safetensors"), read("normal.csv", label="kind")
-    assert done.data["known accuracy"] == np.mean(model.predict_closed(normal.rows) == normal.y)
-    assert done.data["false-alarm rate, measured"] == np.mean(model.novelty(normal.rows) > model.threshold_)
+    assert done.data["known_accuracy"] == np.mean(model.predict_closed(normal.rows) == normal.y)
+    assert done.data["false_alarm_rate"] == np.mean(model.novelty(normal.rows) > model.threshold_)
     assert done.err == f"wrote {tmp_path / 'report.html'}\n"
     assert "<h1>msp: normal.csv against novel.csv</h1>" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "AUROC" in run("evaluate", "vae.safetensors", *pair).out
+    assert "auroc" in run("evaluate", "vae.safetensors", *pair).out
 
 
 def test_an_entity_model_is_fitted_and_scored_by_entity(run: Run, tmp_path: Path) -> None:
@@ -216,7 +216,10 @@ def test_quiet_leaves_nothing_on_standard_error(run: Run, tmp_path: Path) -> Non
 def test_a_warning_is_one_line(run: Run, tmp_path: Path) -> None:
     few = ("--set", "calibration=0.01", "--set", "epochs=1", "--out", tmp_path / "model.safetensors")
     warning, wrote = run("fit", "vae", "unlabelled.npy", *few).err.splitlines()
-    assert warning == "warning: 6 calibration rows cannot promise a false-alarm rate of 0.05; the rate is up to 0.14"
+    assert warning == (
+        "warning: 6 calibration rows cannot promise a false-alarm rate of 0.05; the rate is up to 0.14; "
+        "give more rows, a larger alpha or a larger calibration share"
+    )
     assert wrote.startswith("wrote")
 
 

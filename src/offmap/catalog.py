@@ -13,7 +13,8 @@ from offmap import persist
 
 FAMILIES = ("openset", "density", "collaborative")
 # Where estimators are that can be saved, and the parts that are saved with them.
-_PACKAGES = frozenset(f"offmap.{package}" for package in (*FAMILIES, "calibration", "data", "sampling", "sampling.rl"))
+_PARTS = ("calibration", "data", "density.vae", "density.vae.scores", "sampling", "sampling.rl")
+_PACKAGES = frozenset(f"offmap.{package}" for package in (*FAMILIES, *_PARTS))
 _KINDS = ("Detector", "Classifier")
 _SHARED = ("alpha", "calibration", "encoder", "image_shape", "random_state", "device", "rule", "unknown_label")
 
@@ -141,6 +142,14 @@ def _package(name: str) -> ModuleType:
             from offmap import calibration
 
             return calibration
+        case "density.vae":
+            from offmap.density import vae
+
+            return vae
+        case "density.vae.scores":
+            from offmap.density.vae import scores
+
+            return scores
         case "sampling.rl":
             from offmap.sampling import rl
 

@@ -24,7 +24,7 @@ def test_a_method_is_final_and_at_most_four_classes_deep(cls: Any) -> None:
     line = cls
     while line is not OpenWorldEstimator:
         line = next(base for base in line.__bases__ if issubclass(base, OpenWorldEstimator))
-        assert inspect.isabstract(line)
+        assert inspect.isabstract(line) or line is OpenWorldEstimator
         depth += 1
     assert depth <= 4
 

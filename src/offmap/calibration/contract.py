@@ -86,7 +86,8 @@ class PromisedDetector(OutlierMixin, PromisedModel):
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """+1 for normal rows, -1 for novel ones."""
-        return np.where(self.promise_.novel(self.novelty(X)), -1, 1)
+        novelty = self.novelty(X)
+        return np.where(self.promise_.novel(novelty), -1, 1)
 
 
 class Classification(NamedTuple):
