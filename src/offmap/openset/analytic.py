@@ -59,33 +59,8 @@ class AnalyticClassifier(IncrementalClassifier):
     own_threshold: ClassVar[float | None] = 0.5
 
     width: Count = 2000
-    penalty: Positive = 0.3
+    penalty: Positive = 0.1
     keep_rows: bool = True
-
-    def remove_class(self, label: Any) -> Self:
-        """Forgets a class: the model is then what it would be if the class had never been learnt."""
-        check_is_fitted(self, "promise_")
-        place = self._place_to_remove(label)
-        gone = self.row_labels_ == self.classes_[place]
-        rows = torch.from_numpy(self.rows_[gone]).to(self.device)
-        self.network_.add(rows, torch.full((len(rows),), place, device=self.device), sign=-1.0)
-        self.network_.drop_class(place).solve(self.penalty)
-        kept = self.held_out_labels_ != self.classes_[place]
-        self.rows_, self.row_labels_ = self.rows_[~gone], self.row_labels_[~gone]
-        self.classes_ = np.delete(self.classes_, place)
-        self._keep_held_out(self.held_out_rows_[kept], self.held_out_labels_[kept])
-        self._calibrate_again()
-        return self
-
-    def _place_to_remove(self, label: Any) -> int:
-        found = np.flatnonzero(self.classes_ == label)
-        if not len(found):
-            raise ValueError(f"label {label!r} is no class of the model; it has {len(self.classes_)} classes")
-        if len(self.classes_) == 2:
-            raise ValueError("a classifier needs two classes; the last two cannot be removed")
-        if not self.keep_rows:
-            raise ValueError("remove_class needs the training rows; fit with keep_rows=True")
-        return int(found[0])
 
     def _build(self) -> None:
         width = math.prod(self.input_shape_)
@@ -116,3 +91,28 @@ class AnalyticClassifier(IncrementalClassifier):
         proba = (scores / self.network_.variance).softmax(dim=1)
         distance = scores.square().sum(dim=1) - 2 * scores.amax(dim=1) + 1
         return Classification(proba, distance + leverage)
+
+    def remove_class(self, label: Any) -> Self:
+        """Forgets a class: the model is then what it would be if the class had never been learnt."""
+        check_is_fitted(self, "promise_")
+        place = self._place_to_remove(label)
+        gone = self.row_labels_ == self.classes_[place]
+        rows = torch.from_numpy(self.rows_[gone]).to(self.device)
+        self.network_.add(rows, torch.full((len(rows),), place, device=self.device), sign=-1.0)
+        self.network_.drop_class(place).solve(self.penalty)
+        kept = self.held_out_labels_ != self.classes_[place]
+        self.rows_, self.row_labels_ = self.rows_[~gone], self.row_labels_[~gone]
+        self.classes_ = np.delete(self.classes_, place)
+        self._keep_held_out(self.held_out_rows_[kept], self.held_out_labels_[kept])
+        self._calibrate_again()
+        return self
+
+    def _place_to_remove(self, label: Any) -> int:
+        found = np.flatnonzero(self.classes_ == label)
+        if not len(found):
+            raise ValueError(f"label {label!r} is no class of the model; it has {len(self.classes_)} classes")
+        if len(self.classes_) == 2:
+            raise ValueError("a classifier needs two classes; the last two cannot be removed")
+        if not self.keep_rows:
+            raise ValueError("remove_class needs the training rows; fit with keep_rows=True")
+        return int(found[0])

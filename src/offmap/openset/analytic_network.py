@@ -83,7 +83,8 @@ class AnalyticNetwork(nn.Module):
         root = torch.linalg.cholesky(self.gram + level * identity)
         weights = torch.cholesky_solve(self.sums, root)
         self.whitening = torch.linalg.solve_triangular(root, identity, upper=False).T.float().contiguous()
-        self.weights = weights.float()
+        # In one memory layout, because products of the same numbers in another one may round differently.
+        self.weights = weights.float().contiguous()
         squares = self.counts.sum() - 2 * (weights * self.sums).sum() + (weights * (self.gram @ weights)).sum()
         self.variance = (squares / self.counts.sum()).clamp_min(1e-3).float()
         return self
