@@ -24,7 +24,7 @@ _HOME = {
     "Verdict": "offmap.verdict",
     "load": "offmap.catalog",
 }
-_MODULES = ("calibration", "collaborative", "data", "density", "dependence", "metrics", "openset", "sampling")
+_MODULES = ("calibration", "collaborative", "data", "density", "dependence", "loop", "metrics", "openset", "sampling")
 
 __all__ = [
     "UNKNOWN",

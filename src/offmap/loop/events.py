@@ -81,13 +81,8 @@ def _learnt(state: State, content: Content, entry: int) -> None:
         state.groups[identity].status, state.groups[identity].version = "learnt", number
     for row, novel, closest, novelty, p_value in content["assessed"]:
         found = state.rows[row]
-        found.version, found.novel, found.closest, found.novelty, found.p_value = (
-            number,
-            novel,
-            closest,
-            novelty,
-            p_value,
-        )
+        found.version, found.novel, found.closest = number, novel, closest
+        found.novelty, found.p_value = novelty, p_value
         if not novel and found.group is not None:
             _leave(state, row)
 

@@ -104,7 +104,7 @@ class AnalyticClassifier(IncrementalClassifier):
         self.rows_, self.row_labels_ = self.rows_[~gone], self.row_labels_[~gone]
         self.classes_ = np.delete(self.classes_, place)
         self._keep_held_out(self.held_out_rows_[kept], self.held_out_labels_[kept])
-        self._calibrate_again()
+        self.calibrate_again()
         return self
 
     def _place_to_remove(self, label: Any) -> int:

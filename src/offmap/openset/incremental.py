@@ -55,7 +55,7 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
             np.concatenate([self.held_out_rows_, rows[held_out]]),
             np.concatenate([self.held_out_labels_, labels[held_out]]),
         )
-        self._calibrate_again()
+        self.calibrate_again()
         return self
 
     def _with_new(self, labels: NDArray[Any]) -> NDArray[Any]:
@@ -77,8 +77,8 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
     def _keep_held_out(self, rows: Rows, labels: NDArray[Any]) -> None:
         self.held_out_rows_, self.held_out_labels_ = rows, labels
 
-    def _calibrate_again(self) -> None:
-        """Sets the threshold on the held-out rows, as the model scores them now."""
+    def calibrate_again(self) -> None:
+        """Sets the threshold on the held-out rows of all fits, as the model scores them now."""
         own = self.own_threshold if self.rule == "own" else None
         novelty = self._scored(self.held_out_rows_).novelty if len(self.held_out_rows_) else np.empty(0)
         self.promise_ = Promise(alpha=self.alpha, own_threshold=own).fit(novelty)
