@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from offmap.loop.history import History
-from offmap.loop.state import LIVE, Group, Label, State
+from offmap.loop.state import LIVE, Group, Label, State, Version
 from offmap.store import Journal
 
 
@@ -73,3 +73,11 @@ def taught_since(history: History, version: int) -> list[int]:
         if standing and entry.content["version"] > version:
             rows += [number for number in entry.content["rows"] if number in history.state.taught]
     return sorted(set(rows))
+
+
+def earlier_version(state: State, version: int) -> Version:
+    """A version that is not newer than the one in use."""
+    known = [number for number in state.versions if number <= (state.version or 0)]
+    if version not in known:
+        raise ValueError(f"version must be one of {known}; got {version!r}")
+    return state.versions[version]

@@ -79,12 +79,7 @@ def _learnt(state: State, content: Content, entry: int) -> None:
     state.taught.update(zip(content["rows"], content["labels"], strict=True))
     for identity in content["groups"]:
         state.groups[identity].status, state.groups[identity].version = "learnt", number
-    for row, novel, closest, novelty, p_value in content["assessed"]:
-        found = state.rows[row]
-        found.version, found.novel, found.closest = number, novel, closest
-        found.novelty, found.p_value = novelty, p_value
-        if not novel and found.group is not None:
-            _leave(state, row)
+    _assess(state, content)
 
 
 def _rolled_back(state: State, content: Content, entry: int) -> None:
@@ -94,6 +89,17 @@ def _rolled_back(state: State, content: Content, entry: int) -> None:
             group.status, group.version = "named", None
     for row in content["untaught"]:
         del state.taught[row]
+    _assess(state, content)
+
+
+def _assess(state: State, content: Content) -> None:
+    """Takes what the version in use says of rows that came before it; rows that it knows leave their groups."""
+    for number, novel, closest, novelty, p_value in content["assessed"]:
+        row = state.rows[number]
+        row.version, row.novel, row.closest = content["version"], novel, closest
+        row.novelty, row.p_value = novelty, p_value
+        if not novel:
+            _leave(state, number)
 
 
 def _place(state: State, identity: int, rows: list[int]) -> None:

@@ -82,7 +82,7 @@ class Ledger:
             "groups": [
                 group.id for group in self.state.groups.values() if kind == "learnt" and group.status == "named"
             ],
-            "assessed": self._assessed_again(model, lesson),
+            "assessed": self.assessed(model, [row for row in self.state.waiting() if row not in lesson]),
         }
         self.record(kind, content, payload)
         self._model = number, model
@@ -119,13 +119,12 @@ class Ledger:
             return label.strip()
         return int(label)
 
-    def _assessed_again(self, model: IncrementalClassifier, lesson: Mapping[int, Label]) -> list[tuple[Any, ...]]:
-        """What a new version says of the rows that wait."""
-        waiting = [number for number in self.state.waiting() if number not in lesson]
-        if not waiting:
+    def assessed(self, model: IncrementalClassifier, numbers: Sequence[int]) -> list[tuple[Any, ...]]:
+        """What a version says of rows, as the journal keeps it."""
+        if not numbers:
             return []
-        verdict = columns(model.assess(self.memory.rows(waiting)))
-        return list(zip(waiting, *(verdict[name] for name in ("novel", "closest", "novelty", "p_value")), strict=True))
+        verdict = columns(model.assess(self.memory.rows(numbers)))
+        return list(zip(numbers, *(verdict[name] for name in ("novel", "closest", "novelty", "p_value")), strict=True))
 
 
 def columns(verdict: Verdict, places: Sequence[int] | None = None) -> dict[str, list[Any]]:

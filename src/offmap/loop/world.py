@@ -14,7 +14,7 @@ from offmap.labels import check_labels
 from offmap.loop import checks
 from offmap.loop.auditing import draw, new_audits
 from offmap.loop.configuration import describe, require_incremental, restore
-from offmap.loop.folder import make_journal, open_journal
+from offmap.loop.folder import make_journal, open_journal, read_model
 from offmap.loop.grouping import halves
 from offmap.loop.ledger import Ledger, columns
 from offmap.loop.report import status_of
@@ -267,12 +267,14 @@ class OpenWorld:
 
     def rollback(self, version: int) -> None:
         """Returns to an earlier version of the model; groups learnt since are named again and wait for ``learn``."""
-        if version not in self.state.versions or self.state.version is None or version > self.state.version:
-            known = [number for number in self.state.versions if number <= (self.state.version or 0)]
-            raise ValueError(f"version must be one of {known}; got {version!r}")
-        self._ledger.record(
-            "rolled back", {"version": version, "untaught": checks.taught_since(self._ledger.history, version)}
-        )
+        model = checks.earlier_version(self.state, version)
+        later = [number for number, row in self.state.rows.items() if row.version > version]
+        content = {
+            "version": version,
+            "untaught": checks.taught_since(self._ledger.history, version),
+            "assessed": self._ledger.assessed(read_model(self._ledger.folder, model), later),
+        }
+        self._ledger.record("rolled back", content)
 
     def status(self) -> Status:
         """Counts, the promise that holds now, and how many audit rows it asks for."""
