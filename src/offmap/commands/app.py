@@ -17,6 +17,7 @@ from offmap.commands.evaluate import evaluate
 from offmap.commands.fit import fit
 from offmap.commands.listing import datasets, methods
 from offmap.commands.score import score
+from offmap.commands.world import app as world
 from offmap.errors import WorkFailed
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
@@ -64,6 +65,7 @@ def offmap(
 
 for command in (methods, datasets, fit, score, evaluate, demo):
     app.command()(command)
+app.add_typer(world, name="world")
 
 
 def _stop(error: BaseException, code: int) -> NoReturn:

@@ -97,7 +97,8 @@ class Ledger:
         classes = sorted(by_class, key=lambda label: (str(type(label)), label))
         chosen = [number for label in classes for number in by_class[label][:_SPREAD_ROWS]]
         codes = np.array([classes.index(labels[number]) for number in chosen])
-        return Spread.of(self.memory.vectors(self.classifier, chosen), codes), classes
+        images = len(self.classifier.input_shape_) > 1
+        return Spread.of(self.memory.vectors(self.classifier, chosen), codes, one_unit=images), classes
 
     def checked_label(self, label: Label) -> Label:
         """A label of the same type as the known classes, and not what unknown rows are called."""

@@ -137,7 +137,7 @@ def view(
                 rows=tuple(ids[group.rows[row]] for row in np.argsort(own, kind="stable")),
                 telling=tuple(words[group.id]),
                 nearest_class=classes[nearest],
-                joins_class=bool(to_classes[nearest] < 0.5 * spread.reach),
+                joins_class=bool(to_classes[nearest] < 0.5 * spread.apart(nearest)),
                 sure=float(np.clip(1 - own / away.min(axis=1), 0, 1).mean()),
                 status=group.status,
                 name=group.name,
