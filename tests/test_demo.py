@@ -69,3 +69,10 @@ def test_the_command_prints_a_narrow_table_or_json(
     assert [line["false_alarm_rate"] for line in methods] == [
         section.metrics["false_alarm_rate"] for section in found.sections
     ]
+
+
+def test_a_turn_of_the_loop_learns_the_three_digits_and_keeps_the_others(found: Demo) -> None:
+    assert {7, 8, 9} <= set(found.turn.named)
+    assert found.turn.learnt_after > 0.75
+    assert found.turn.known_after > found.turn.known_before - 0.03
+    assert found.turn.promise.startswith("at most 5.0% false alarms")

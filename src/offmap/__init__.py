@@ -31,6 +31,7 @@ _MODULES = (
     "density",
     "dependence",
     "explain",
+    "loop",
     "metrics",
     "monitor",
     "openset",

@@ -190,7 +190,7 @@ class Detector(PromisedDetector, OpenWorldEstimator):
         if self.calibration == "cv":
             self.members_ = fit_members(self, X, None, fold_splits(groups, self.folds, rng), rng)
             return self._join_members()
-        return self._learn(X, hold_out(groups, self.calibration, rng), rng)
+        return self._fit_and_calibrate(X, hold_out(groups, self.calibration, rng), rng)
 
     def _opened(self, X: Any) -> tuple[Any, np.random.Generator]:
         rng = self._start()
@@ -202,9 +202,9 @@ class Detector(PromisedDetector, OpenWorldEstimator):
     def _fit_split(self, X: Any, y: object, split: Split) -> Self:
         """Trains on some rows and calibrates on others."""
         X, rng = self._opened(X)
-        return self._learn(X, split, rng)
+        return self._fit_and_calibrate(X, split, rng)
 
-    def _learn(self, X: Any, split: Split, rng: np.random.Generator) -> Self:
+    def _fit_and_calibrate(self, X: Any, split: Split, rng: np.random.Generator) -> Self:
         rows = X if self._encoder_for(X) is None else self._encoded(X, None, split.train, rng)
         warn_of_copies(rows)
         with local_seed(draw_seed(rng)):
@@ -295,7 +295,7 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
             self._join_members()
             warn_of_lost_rows(len(codes), len(self.calibration_novelty_), self.alpha)
             return self
-        return self._learn(rows, y, codes, self._split(codes, rng), rng)
+        return self._fit_and_calibrate(rows, y, codes, self._split(codes, rng), rng)
 
     def _opened(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[np.int64], np.random.Generator]:
         rng = self._start()
@@ -310,9 +310,11 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
     def _fit_split(self, X: Any, y: ArrayLike, split: Split) -> Self:
         """Trains on some rows and calibrates on others."""
         rows, codes, rng = self._opened(X, y)
-        return self._learn(rows, y, codes, split, rng)
+        return self._fit_and_calibrate(rows, y, codes, split, rng)
 
-    def _learn(self, X: Any, y: ArrayLike, codes: NDArray[np.int64], split: Split, rng: np.random.Generator) -> Self:
+    def _fit_and_calibrate(
+        self, X: Any, y: ArrayLike, codes: NDArray[np.int64], split: Split, rng: np.random.Generator
+    ) -> Self:
         train, held_out = split
         rows = X if self._encoder_for(X) is None else self._encoded(X, y, train, rng)
         warn_of_copies(rows)
@@ -324,7 +326,11 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         self.promise_ = self._new_promise().set_params(own_threshold=own).fit(found.novelty)
         if self.by_class:
             self.class_promise_ = ClassPromise(alpha=self.alpha).fit(*found, codes[held_out])
+        self._keep_held_out(rows[held_out], self.classes_[codes[held_out]])
         return self
+
+    def _keep_held_out(self, rows: Rows, labels: NDArray[Any]) -> None:
+        """Keeps the held-out rows if the method needs them after ``fit``; most do not."""
 
     def _require_rule(self) -> None:
         if self.rule == "own" and self.own_threshold is None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from offmap.data import OpenSplit, hold_out_classes, load
+from offmap.demo_loop import Turn, turn
 from offmap.density import VAEDetector
 from offmap.openset import ANSClassifier, MSPClassifier
 from offmap.report import Report, Sample, Section, compare, section_of, write_report
@@ -27,15 +28,16 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo found: one section per method, and where the report is."""
+    """What the demo found: one section per method, where the report is, and a turn of the open-world loop."""
 
     sections: tuple[Section, ...]
     report: Path
     seconds: float
+    turn: Turn
 
 
 def run(folder: Path, seed: int = 0, tell: Callable[[str], None] = lambda message: None) -> Demo:
-    """Fits two rejecting classifiers and a density model to the digits 0–6, meets 7–9, and writes ``report.html``.
+    """Fits three methods to the digits 0–6, meets 7–9, writes ``report.html``, and learns 7–9 in a turn of the loop.
 
     Args:
         folder: Where the report goes; made if it is not there.
@@ -53,7 +55,8 @@ def run(folder: Path, seed: int = 0, tell: Callable[[str], None] = lambda messag
         sections.append(_section(name, method, split))
     report = folder / "report.html"
     write_report(report, _report(sections, split, seed))
-    return Demo(tuple(sections), report, perf_counter() - start)
+    learnt = turn(split, seed)
+    return Demo(tuple(sections), report, perf_counter() - start, learnt)
 
 
 def table_of(sections: Iterable[Section]) -> list[dict[str, str]]:

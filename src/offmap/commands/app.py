@@ -23,6 +23,7 @@ from offmap.commands.listing import datasets, methods
 from offmap.commands.monitor import monitor
 from offmap.commands.recalibrate import recalibrate
 from offmap.commands.score import score
+from offmap.commands.world import app as world
 from offmap.errors import WorkFailed, reason_of
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
@@ -73,6 +74,7 @@ COMMANDS = (
 )
 for command in COMMANDS:
     app.command()(command)
+app.add_typer(world, name="world")
 
 
 def _stop(error: BaseException, code: int) -> NoReturn:

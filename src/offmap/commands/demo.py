@@ -1,5 +1,6 @@
 """``offmap demo``: the main job on bundled data."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ def demo(
     with terminal.messages(quiet) as tell:
         found = run(out, seed, tell)
         tell(f"wrote {found.report} in {found.seconds:.0f} s")
+        tell(found.turn.sentence)
     measured = [{"method": section.name, **section.metrics} for section in found.sections]
-    whole = {"report": str(found.report), "seconds": found.seconds, "methods": measured}
+    whole = {"report": str(found.report), "seconds": found.seconds, "methods": measured, "loop": asdict(found.turn)}
     terminal.show(TITLE, table_of(found.sections), as_json, whole)

@@ -1,6 +1,7 @@
 """Open-set classifiers: they name the known class of a row, or reject the row as unknown."""
 
 from offmap.openset.adb import ADBClassifier
+from offmap.openset.analytic import AnalyticClassifier
 from offmap.openset.ans import ANSClassifier
 from offmap.openset.deepunk import DeepUnkClassifier
 from offmap.openset.doc import DOCClassifier
@@ -12,6 +13,7 @@ from offmap.openset.selfsup import SelfSupClassifier
 __all__ = [
     "ADBClassifier",
     "ANSClassifier",
+    "AnalyticClassifier",
     "DOCClassifier",
     "DeepUnkClassifier",
     "LOFClassifier",

@@ -1,0 +1,69 @@
+"""An unfitted classifier as JSON: its class and its parameters."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from offmap import parameters
+from offmap.catalog import methods, public_class
+from offmap.openset.incremental import IncrementalClassifier
+from offmap.persist import public_path
+
+_ESTIMATOR = "$estimator"
+_PLAIN = (str, int, float, bool, type(None))
+
+
+def describe(estimator: BaseEstimator) -> dict[str, Any]:
+    """The class and the parameters of an estimator, those of an encoder inside included.
+
+    Example:
+        >>> from offmap.openset import AnalyticClassifier
+        >>> described = describe(AnalyticClassifier(width=500))
+        >>> described["class"], restore(described)
+        ('offmap.openset.AnalyticClassifier', AnalyticClassifier(width=500))
+    """
+    path = public_path(type(estimator))
+    if path is None:
+        raise ValueError(f"{type(estimator).__name__} cannot be kept in a folder: only Offmap's own estimators can")
+    parameters.check(estimator)
+    return {"class": path, "parameters": {name: _plain(name, value) for name, value in _own(estimator).items()}}
+
+
+def restore(described: Mapping[str, Any]) -> Any:
+    """The unfitted estimator again."""
+    cls = public_class(described["class"])
+    if cls is None:
+        raise ValueError(f"the classifier is a {described['class']}, which this release does not have")
+    return cls(**{name: _restored(value) for name, value in described["parameters"].items()})
+
+
+def require_incremental(classifier: Any) -> IncrementalClassifier:
+    """Refuses a classifier that cannot learn new classes."""
+    if isinstance(classifier, IncrementalClassifier):
+        return classifier
+    able = [method.cls.__name__ for method in methods() if issubclass(method.cls, IncrementalClassifier)]
+    raise ValueError(
+        f"classifier must be able to learn new classes, as {' and '.join(able)} can; a {type(classifier).__name__} "
+        "must be fitted anew for each class"
+    )
+
+
+def _own(estimator: BaseEstimator) -> dict[str, Any]:
+    return dict(estimator.get_params(deep=False))
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, BaseEstimator):
+        return {_ESTIMATOR: describe(value)}
+    if isinstance(value, tuple | list):
+        return [_plain(name, item) for item in value]
+    if not isinstance(value, _PLAIN):
+        raise ValueError(f"the parameter {name} is a {type(value).__name__}; the folder keeps plain values only")
+    return value
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return restore(value[_ESTIMATOR])
+    return tuple(map(_restored, value)) if isinstance(value, list) else value

@@ -1,0 +1,137 @@
+"""What each entry of the journal does to the state. An entry holds outcomes, so nothing is computed again."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from offmap.loop.state import Group, Row, State, Version
+from offmap.store import Entry
+
+Content = Mapping[str, Any]
+Apply = Callable[[State, Content, int], None]
+
+
+def _observed(state: State, content: Content, entry: int) -> None:
+    columns = ("ids", "novel", "closest", "novelty", "p_value")
+    for number, *values in zip(content["rows"], *(content[name] for name in columns), strict=True):
+        identity, novel, closest, novelty, p_value = values
+        state.rows[number] = Row(identity, content["version"], novel, closest, novelty, p_value)
+        state.numbers[identity] = number
+
+
+def _grouped(state: State, content: Content, entry: int) -> None:
+    state.grouped = max(state.grouped, content["upto"])
+    for identity, rows in content["new"]:
+        state.groups[identity] = Group(identity, [])
+        _place(state, identity, rows)
+    for identity, rows in content["joined"]:
+        # The group may be gone since a decision was undone; its rows then wait for the next grouping.
+        if identity in state.groups:
+            _place(state, identity, rows)
+
+
+def _named(state: State, content: Content, entry: int) -> None:
+    group = state.groups[content["group"]]
+    group.status, group.name = "named", content["label"]
+
+
+def _merged(state: State, content: Content, entry: int) -> None:
+    kept, gone = state.groups[content["group"]], state.groups[content["other"]]
+    _place(state, kept.id, list(gone.rows))
+    gone.status, gone.became = "merged", (kept.id,)
+
+
+def _split(state: State, content: Content, entry: int) -> None:
+    whole = state.groups[content["group"]]
+    for identity, rows in content["parts"]:
+        state.groups[identity] = Group(identity, [])
+        _place(state, identity, rows)
+    whole.status, whole.became = "split", tuple(identity for identity, _ in content["parts"])
+
+
+def _moved(state: State, content: Content, entry: int) -> None:
+    _place(state, content["group"], [content["row"]])
+
+
+def _discarded(state: State, content: Content, entry: int) -> None:
+    state.groups[content["group"]].status = "discarded"
+
+
+def _skipped(state: State, content: Content, entry: int) -> None:
+    state.groups[content["group"]].status = "skipped"
+
+
+def _audited(state: State, content: Content, entry: int) -> None:
+    for number in content["rows"]:
+        state.rows[number].audited = True
+
+
+def _labelled(state: State, content: Content, entry: int) -> None:
+    state.rows[content["row"]].label = content["label"]
+
+
+def _learnt(state: State, content: Content, entry: int) -> None:
+    """A new version, by a lesson (``taught``) or from what was named (``learnt``)."""
+    number = content["version"]
+    state.versions[number] = Version(
+        number, content["digest"], entry, content["classes"], content["calibration"], content["audits"]
+    )
+    state.version, state.first_row = number, content["first_row"]
+    state.taught.update(zip(content["rows"], content["labels"], strict=True))
+    for identity in content["groups"]:
+        state.groups[identity].status, state.groups[identity].version = "learnt", number
+    _assess(state, content)
+
+
+def _rolled_back(state: State, content: Content, entry: int) -> None:
+    state.version = content["version"]
+    for group in state.groups.values():
+        if group.version is not None and group.version > content["version"]:
+            group.status, group.version = "named", None
+    for row in content["untaught"]:
+        del state.taught[row]
+    _assess(state, content)
+
+
+def _assess(state: State, content: Content) -> None:
+    """Takes what the version in use says of rows that came before it; rows that it knows leave their groups."""
+    for number, novel, closest, novelty, p_value in content["assessed"]:
+        row = state.rows[number]
+        row.version, row.novel, row.closest = content["version"], novel, closest
+        row.novelty, row.p_value = novelty, p_value
+        if not novel:
+            _leave(state, number)
+
+
+def _place(state: State, identity: int, rows: list[int]) -> None:
+    for number in rows:
+        _leave(state, number)
+        state.groups[identity].rows.append(number)
+        state.rows[number].group = identity
+
+
+def _leave(state: State, number: int) -> None:
+    row = state.rows[number]
+    if row.group is not None:
+        state.groups[row.group].rows.remove(number)
+        row.group = None
+
+
+# What a person decides can be undone; what the stream brought, and what followed from it by itself, cannot.
+DECISIONS: dict[str, Apply] = {
+    "taught": _learnt,
+    "named": _named,
+    "merged": _merged,
+    "split": _split,
+    "moved": _moved,
+    "discarded": _discarded,
+    "skipped": _skipped,
+    "labelled": _labelled,
+    "learnt": _learnt,
+    "rolled back": _rolled_back,
+}
+FACTS: dict[str, Apply] = {"observed": _observed, "grouped": _grouped, "audited": _audited}
+
+
+def apply(state: State, entry: Entry) -> None:
+    """Changes ``state`` as ``entry`` says."""
+    (DECISIONS | FACTS)[entry.kind](state, entry.content, entry.number)

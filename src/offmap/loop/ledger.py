@@ -1,0 +1,145 @@
+"""The journal of a world together with what follows from it: the state, the model in use, and rows."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offmap.loop.folder import read_model, write_model
+from offmap.loop.history import History
+from offmap.loop.memory import Memory
+from offmap.loop.promise import calibrate
+from offmap.loop.spread import Spread
+from offmap.loop.state import Label, State
+from offmap.openset.incremental import IncrementalClassifier
+from offmap.store import Journal, JournalUnreadable
+from offmap.verdict import Verdict
+
+# Rows of each known class that tell the spread; more would only take longer.
+_SPREAD_ROWS = 50
+
+
+class Ledger:
+    """Writes entries and keeps what they add up to.
+
+    Args:
+        folder: The folder, for the files of the model.
+        journal: Its open journal.
+    """
+
+    def __init__(self, folder: Path, journal: Journal) -> None:
+        entries = list(journal.entries())
+        if not entries or entries[0].kind != "created":
+            raise JournalUnreadable(f"{folder} holds no whole world: it was not created to the end; create it anew")
+        self.folder, self.journal = folder, journal
+        self.settings = entries[0].content
+        self.history = History.of(entries)
+        self.memory = Memory(journal)
+        self._model: tuple[int, IncrementalClassifier] | None = None
+
+    @property
+    def state(self) -> State:
+        """What the entries add up to."""
+        return self.history.state
+
+    @property
+    def classifier(self) -> IncrementalClassifier:
+        """The version of the model in use."""
+        version = self.state.version
+        if version is None:
+            raise ValueError("no classes are known yet: teach some first")
+        if self._model is None or self._model[0] != version:
+            self._model = version, read_model(self.folder, self.state.versions[version])
+        return self._model[1]
+
+    def record(self, kind: str, content: Mapping[str, Any], rows: Mapping[int, bytes] | None = None) -> None:
+        """Writes an entry, then changes the state: an entry that cannot be written changes nothing."""
+        self.history.add(self.journal.append(kind, content, rows))
+
+    def new_version(
+        self,
+        kind: str,
+        model: IncrementalClassifier,
+        lesson: Mapping[int, Label],
+        payload: Mapping[int, bytes] | None = None,
+    ) -> int:
+        """Sets the threshold of a model that has learnt ``lesson``, and puts it into use as a new version."""
+        audits = {number: label for number, label in self.state.audited().items() if number not in lesson}
+        X = self.memory.rows(list(audits)) if audits else None
+        calibration = calibrate(model, X, list(audits.values()))
+        number = self.history.next_version
+        content = {
+            "version": number,
+            "digest": write_model(self.folder, model, number),
+            "classes": model.classes_.tolist(),
+            "calibration": calibration.to_json(),
+            "audits": list(audits),
+            "first_row": self.journal.next_row() + len(payload or {}),
+            "rows": list(lesson),
+            "labels": list(lesson.values()),
+            "groups": [
+                group.id for group in self.state.groups.values() if kind == "learnt" and group.status == "named"
+            ],
+            "assessed": self.assessed(model, [row for row in self.state.waiting() if row not in lesson]),
+        }
+        self.record(kind, content, payload)
+        self._model = number, model
+        return number
+
+    def spread(self) -> tuple[Spread, list[Label]]:
+        """The spread of the known classes, from the rows that taught them, and the classes in its order."""
+        labels = self.state.taught
+        by_class: dict[Label, list[int]] = {}
+        for number, label in labels.items():
+            by_class.setdefault(label, []).append(number)
+        classes = sorted(by_class, key=lambda label: (str(type(label)), label))
+        chosen = [number for label in classes for number in by_class[label][:_SPREAD_ROWS]]
+        codes = np.array([classes.index(labels[number]) for number in chosen])
+        images = len(self.classifier.input_shape_) > 1
+        return Spread.of(self.memory.vectors(self.classifier, chosen), codes, one_unit=images), classes
+
+    def checked_label(self, label: Label) -> Label:
+        """A label of the same type as the known classes, and not what unknown rows are called."""
+        classes = self.classifier.classes_
+        strings = classes.dtype.kind in "UO"
+        if (
+            isinstance(label, bool)
+            or isinstance(label, str) != strings
+            or not isinstance(label, str | int | np.integer)
+        ):
+            raise ValueError(
+                f"label must be {'a string' if strings else 'an integer'}, as the known classes are; got {label!r}"
+            )
+        if label == self.classifier.unknown_label_:
+            raise ValueError(f"label {label!r} is what unknown rows are called; choose another")
+        if isinstance(label, str):
+            if not label.strip():
+                raise ValueError("label is empty; give the class a name")
+            return label.strip()
+        return int(label)
+
+    def assessed(self, model: IncrementalClassifier, numbers: Sequence[int]) -> list[tuple[Any, ...]]:
+        """What a version says of rows, as the journal keeps it."""
+        if not numbers:
+            return []
+        verdict = columns(model.assess(self.memory.rows(numbers)))
+        return list(zip(numbers, *(verdict[name] for name in ("novel", "closest", "novelty", "p_value")), strict=True))
+
+
+def columns(verdict: Verdict, places: Sequence[int] | None = None) -> dict[str, list[Any]]:
+    """A verdict as the journal keeps it; numbers that JSON has no word for are None."""
+    chosen = np.arange(len(verdict)) if places is None else np.asarray(places, dtype=int)
+    assert verdict.closest is not None
+    p_value = np.full(len(verdict), np.nan) if verdict.p_value is None else verdict.p_value
+    return {
+        "novel": verdict.novel[chosen].tolist(),
+        "closest": verdict.closest[chosen].tolist(),
+        "novelty": _finite(verdict.novelty[chosen]),
+        "p_value": _finite(p_value[chosen]),
+    }
+
+
+def _finite(values: NDArray[np.float64]) -> list[float | None]:
+    return [float(value) if np.isfinite(value) else None for value in values]

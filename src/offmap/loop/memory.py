@@ -1,0 +1,36 @@
+"""The rows of a world, read from its journal when they are needed, and their features."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offmap.loop.rows import unpack, vectors
+from offmap.openset.incremental import IncrementalClassifier
+from offmap.store import Journal
+
+
+class Memory:
+    """Reads rows by number and keeps their features, since an encoder takes longer than a disk.
+
+    Args:
+        journal: Where the rows are.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._vectors: dict[int, NDArray[np.float32]] = {}
+
+    def rows(self, numbers: Sequence[int]) -> NDArray[Any]:
+        """Rows as they were given."""
+        found = self._journal.rows(numbers)
+        return unpack([found[number] for number in numbers])
+
+    def vectors(self, classifier: IncrementalClassifier, numbers: Sequence[int]) -> NDArray[np.float32]:
+        """Features of rows; the encoder is that of the first lesson, so they never change."""
+        missing = [number for number in numbers if number not in self._vectors]
+        if missing:
+            found = vectors(classifier, self.rows(missing))
+            self._vectors.update(zip(missing, found, strict=True))
+        return np.stack([self._vectors[number] for number in numbers])

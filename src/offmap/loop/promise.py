@@ -1,0 +1,121 @@
+"""The promise over rounds: which rows set the threshold of a version, and what may be said of its false-alarm rate."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from offmap.arrays import FloatArray
+from offmap.calibration import CalibrationWarning, Promise, RateInterval
+from offmap.openset.incremental import IncrementalClassifier
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How the threshold of a version was set.
+
+    Args:
+        alpha: The rate that was asked for.
+        rows: Number of rows that set the threshold.
+        audits: How many audit rows of known classes there were.
+        uncovered: Classes that were learnt from groups, if no audit row says how the stream brings them.
+        expected: The rate to expect, with its 95 % interval; None with a method's own rule.
+    """
+
+    alpha: float
+    rows: int
+    audits: int
+    uncovered: int
+    expected: tuple[float, float, float] | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the threshold keeps ``alpha``: enough rows, and of all classes."""
+        return self.expected is not None and not self.missing and not self.uncovered
+
+    @property
+    def missing(self) -> int:
+        """How many more rows of known classes the threshold needs to keep ``alpha``."""
+        return max(0, rows_needed(self.alpha) - self.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, as the journal keeps them."""
+        return asdict(self)
+
+
+def rows_needed(alpha: float) -> int:
+    """The fewest calibration rows with which a threshold can promise ``alpha``.
+
+    Example:
+        >>> rows_needed(0.05), rows_needed(0.1)
+        (19, 9)
+    """
+    return math.ceil(1 / alpha - 1e-9) - 1
+
+
+def calibrate(model: IncrementalClassifier, X: NDArray[Any] | None, labels: Sequence[Any]) -> Calibration:
+    """Sets the threshold on audit rows, which are a random sample of the stream, and says what that is worth.
+
+    Rows of groups that were named cannot set it: they were rejected first, so they are the novel ones of their class,
+    and a threshold set on them is too low or too high. Of classes with held-out rows (those that were taught), these
+    rows stand in for the audit rows: as many order statistics as there were audit rows, which keeps the mix of classes
+    of the stream and adds less noise.
+
+    Args:
+        model: The classifier; its ``promise_`` is replaced.
+        X: Audit rows; None if there are none.
+        labels: Their classes; rows of classes that the model does not know do not count.
+    """
+    known = np.isin(np.asarray(labels), model.classes_) if len(labels) else np.empty(0, bool)
+    uncovered = np.setdiff1d(model.classes_, model.held_out_labels_)
+    if X is None or not known.any():
+        return _said(model, 0, len(uncovered))
+    answers = np.asarray(labels)[known]
+    taught = np.isin(answers, model.held_out_labels_)
+    if len(uncovered) == 0 and len(answers) < rows_needed(model.alpha):
+        return _said(model, len(answers), 0)
+    novelty = model.novelty(X[known])
+    stand_in = np.concatenate([novelty[taught], model.calibration_novelty_])
+    mixed = np.concatenate([novelty[~taught], order_statistics(stand_in, int(taught.sum()))])
+    if model.rule == "calibrated":
+        with warnings.catch_warnings():
+            # Too few rows are reported in the status, every time, not only once as a warning.
+            warnings.simplefilter("ignore", CalibrationWarning)
+            model.promise_ = Promise(alpha=model.alpha).fit(mixed)
+    return _said(model, len(answers), 0)
+
+
+def order_statistics(values: FloatArray, count: int) -> FloatArray:
+    """Evenly spaced order statistics: ``count`` values that are distributed as all of them.
+
+    Example:
+        >>> order_statistics(np.arange(100.0), 4)
+        array([12., 37., 62., 87.])
+    """
+    places = (np.arange(count) + 0.5) / max(count, 1) * len(values)
+    return np.sort(values)[places.astype(int)]
+
+
+def measured(alarms: int, rows: int) -> RateInterval | None:
+    """The false-alarm rate on audit rows that set no threshold, with the 95 % interval of Clopper and Pearson.
+
+    Example:
+        >>> print(measured(7, 160))
+        4.4% [1.8%, 8.8%] on 160 held-out rows
+    """
+    if not rows:
+        return None
+    low = float(beta.ppf(0.025, alarms, rows - alarms + 1)) if alarms else 0.0
+    high = float(beta.ppf(0.975, alarms + 1, rows - alarms)) if alarms < rows else 1.0
+    return RateInterval(alarms / rows, low, high, rows)
+
+
+def _said(model: IncrementalClassifier, audits: int, uncovered: int) -> Calibration:
+    rate = model.promise_.false_alarm_rate if model.rule == "calibrated" else None
+    expected = None if rate is None else (rate.rate, rate.low, rate.high)
+    return Calibration(model.alpha, len(model.calibration_novelty_), audits, uncovered, expected)

@@ -1,0 +1,53 @@
+"""The status of a world: counts, the promise, and what the promise needs."""
+
+import math
+
+from offmap.calibration import RateInterval
+from offmap.loop.promise import Calibration, measured, rows_needed
+from offmap.loop.state import State
+from offmap.loop.views import Status, sentence
+
+
+def status_of(state: State, alpha: float) -> Status:
+    """Counts, the promise that holds now, and how many audit rows it asks for."""
+    version = state.versions[state.version] if state.version else None
+    calibration = Calibration(**version.calibration) if version else None
+    found = false_alarms(state)
+    by_status: dict[str, int] = {}
+    for group in state.groups.values():
+        by_status[group.status] = by_status.get(group.status, 0) + 1
+    return Status(
+        version=state.version,
+        classes=len(version.classes) if version else 0,
+        observed=len(state.rows),
+        waiting=len(state.waiting()),
+        groups=by_status,
+        to_learn=len(state.training_rows()),
+        alpha=alpha,
+        promise_holds=bool(calibration and calibration.holds),
+        promise=sentence(calibration, found),
+        measured=found,
+        audit_rows_needed=_audits_needed(state, calibration),
+    )
+
+
+def false_alarms(state: State) -> RateInterval | None:
+    """The rate on audit rows of known classes that the version in use assessed when they came."""
+    if state.version is None:
+        return None
+    version = state.versions[state.version]
+    classes = set(version.classes)
+    judged = [row for number, row in state.rows.items() if number >= state.first_row and row.audited]
+    known = [row for row in judged if row.label in classes and row.version == version.number]
+    return measured(sum(row.novel for row in known), len(known))
+
+
+def _audits_needed(state: State, calibration: Calibration | None) -> int:
+    """How many rows to draw so that enough are of known classes, at the share of them among past audit rows."""
+    if calibration is None or calibration.holds or calibration.expected is None:
+        return 0
+    labels = state.audited()
+    classes = set(state.versions[state.version].classes) if state.version else set()
+    known = sum(label in classes for label in labels.values())
+    share = (known + 1) / (len(labels) + 2)
+    return math.ceil(max(rows_needed(calibration.alpha) - known, 0) / share)

@@ -1,0 +1,55 @@
+"""From the rows that wait to the groups that a person sees."""
+
+import numpy as np
+
+from offmap.loop.grouping import UNGROUPED, join, propose
+from offmap.loop.ledger import Ledger
+from offmap.loop.state import Group
+from offmap.loop.views import GroupView, view
+
+
+def group_new_rows(ledger: Ledger) -> None:
+    """Lets rows that came since the last grouping join a group, and proposes groups of the rest."""
+    state = ledger.state
+    numbers = state.ungrouped()
+    upto = max(state.rows, default=0)
+    if state.grouped >= upto or not numbers:
+        return
+    spread, _ = ledger.spread()
+    X = ledger.memory.vectors(ledger.classifier, numbers)
+    live = [group for group in state.groups.values() if group.status in ("open", "skipped", "named") and group.rows]
+    members = {group.id: ledger.memory.vectors(ledger.classifier, group.rows) for group in live}
+    joined = join(X, members, spread)
+    rest = np.setdiff1d(np.arange(len(numbers)), [place for places in joined.values() for place in places])
+    rng = np.random.default_rng([ledger.settings["seed"], upto])
+    codes = propose(X[rest], spread, min_size=ledger.settings["min_group"], rng=rng)
+    first = ledger.history.next_group
+    new = [
+        (first + code, [numbers[place] for place in rest[codes == code]]) for code in range(codes.max(initial=-1) + 1)
+    ]
+    content = {
+        "upto": upto,
+        "joined": [(group, [numbers[place] for place in places]) for group, places in joined.items()],
+        "new": new,
+        "ungrouped": int((codes == UNGROUPED).sum()),
+    }
+    ledger.record("grouped", content)
+
+
+def views(ledger: Ledger, groups: list[Group]) -> list[GroupView]:
+    """What a person sees of groups."""
+    if not groups:
+        return []
+    numbers = [number for group in groups for number in group.rows]
+    spread, classes = ledger.spread()
+    vectors = ledger.memory.vectors(ledger.classifier, numbers)
+    rows = ledger.memory.rows(numbers)
+    texts = [str(row) for row in rows] if rows.dtype.kind == "U" else list(rows)
+    return view(
+        groups,
+        ids={number: ledger.state.rows[number].id for number in numbers},
+        X=dict(zip(numbers, texts, strict=True)),
+        vectors=dict(zip(numbers, vectors, strict=True)),
+        spread=spread,
+        classes=classes,
+    )

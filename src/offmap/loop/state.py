@@ -1,0 +1,145 @@
+"""The state of a world: rows, groups and versions, as one entry after another leaves them."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Label = int | str
+GroupStatus = Literal["open", "skipped", "named", "learnt", "discarded", "merged", "split"]
+# Groups that a person may still act on.
+LIVE: tuple[GroupStatus, ...] = ("open", "skipped", "named", "discarded")
+
+
+@dataclass(slots=True)
+class Row:
+    """What is known of one observed row.
+
+    Args:
+        id: The user's name of it.
+        version: The model that assessed it last.
+        novel: Whether that model rejected it.
+        closest: Its most likely known class.
+        novelty: Its novelty.
+        p_value: Its p-value; None if the model has none.
+        group: The group it is in.
+        label: The class that a person gave it.
+        audited: Whether it is an audit row, which calibrates and never trains.
+    """
+
+    id: Label
+    version: int
+    novel: bool
+    closest: Label
+    novelty: float | None
+    p_value: float | None
+    group: int | None = None
+    label: Label | None = None
+    audited: bool = False
+
+
+@dataclass(slots=True)
+class Group:
+    """Rows that belong together.
+
+    Args:
+        id: Its number, never used again.
+        rows: Numbers of its rows, in the order in which they joined.
+        status: What became of it.
+        name: The class that a person named.
+        became: The group it was merged into, or those it was split into.
+        version: The model that learnt it.
+    """
+
+    id: int
+    rows: list[int]
+    status: GroupStatus = "open"
+    name: Label | None = None
+    became: tuple[int, ...] = ()
+    version: int | None = None
+
+
+@dataclass(slots=True)
+class Version:
+    """One version of the model.
+
+    Args:
+        number: Its number, never used again.
+        digest: SHA-256 of its file.
+        entry: Number of the journal's entry that made it; observations after it are its own.
+        classes: Number of known classes.
+        calibration: How its threshold was set, as ``Calibration`` says it.
+        audits: Audit rows that set its threshold.
+    """
+
+    number: int
+    digest: str
+    entry: int
+    classes: list[Label]
+    calibration: dict[str, Any]
+    audits: list[int]
+
+
+@dataclass(slots=True)
+class State:
+    """Everything that the journal says, but for entries that were undone.
+
+    Args:
+        rows: Observed rows by number.
+        taught: Rows of the known classes that were taught or learnt, by number, with their class.
+        groups: Groups by id.
+        versions: Versions of the model by number.
+        version: The version in use; None before the first lesson.
+        first_row: The first row observed since the version in use was made.
+        grouped: Rows with a number up to this one have been looked at by the grouping.
+        numbers: Number of each row by its id.
+    """
+
+    rows: dict[int, Row] = field(default_factory=dict)
+    taught: dict[int, Label] = field(default_factory=dict)
+    groups: dict[int, Group] = field(default_factory=dict)
+    versions: dict[int, Version] = field(default_factory=dict)
+    version: int | None = None
+    first_row: int = 0
+    grouped: int = 0
+    numbers: dict[Label, int] = field(default_factory=dict)
+
+    def waiting(self) -> list[int]:
+        """Numbers of the rejected rows that nobody has dealt with yet, in no group or in one that is open."""
+        return [number for number, row in self.rows.items() if self._waits(row)]
+
+    def ungrouped(self) -> list[int]:
+        """Numbers of the waiting rows that are in no group."""
+        return [number for number in self.waiting() if self.rows[number].group is None]
+
+    def training_rows(self) -> dict[int, Label]:
+        """Rows that the next lesson would add: those of named groups, and labelled ones; audit rows never train."""
+        found: dict[int, Label] = {}
+        for number, row in self.rows.items():
+            group = self.groups.get(row.group) if row.group is not None else None
+            label = row.label if row.label is not None else group.name if group and group.status == "named" else None
+            if label is not None and not row.audited and number not in self.taught:
+                found[number] = label
+        return found
+
+    def audited(self) -> dict[int, Label]:
+        """Audit rows that a person has labelled."""
+        found = ((number, row.label) for number, row in self.rows.items() if row.audited)
+        return {number: label for number, label in found if label is not None}
+
+    def to_bytes(self) -> bytes:
+        """The whole state in one canonical form: equal states give equal bytes."""
+        plain = {
+            "rows": {number: asdict(row) for number, row in sorted(self.rows.items())},
+            "taught": dict(sorted(self.taught.items())),
+            "groups": {number: asdict(group) for number, group in sorted(self.groups.items())},
+            "versions": {number: asdict(version) for number, version in sorted(self.versions.items())},
+            "version": self.version,
+            "first_row": self.first_row,
+            "grouped": self.grouped,
+        }
+        return json.dumps(plain, ensure_ascii=False).encode()
+
+    def _waits(self, row: Row) -> bool:
+        if not row.novel or row.label is not None:
+            return False
+        return row.group is None or self.groups[row.group].status in ("open", "skipped")

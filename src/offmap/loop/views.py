@@ -1,0 +1,152 @@
+"""What a person sees of a world: groups, audit rows and the status."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offmap.calibration import RateInterval
+from offmap.loop.naming import telling_features, telling_words
+from offmap.loop.promise import Calibration
+from offmap.loop.spread import Spread, distances
+from offmap.loop.state import Group, GroupStatus, Label
+
+
+@dataclass(frozen=True)
+class GroupView:
+    """One group, as a person sees it.
+
+    Args:
+        id: Its number, never used again.
+        size: Number of rows.
+        rows: Ids of its rows, from the centre to the edge.
+        telling: Words or features that set it apart.
+        nearest_class: The known class that it is most like.
+        joins_class: Whether it looks like the missing edge of that class, rather than a class of its own.
+        sure: How clearly it stands apart from other groups and classes, from 0 to 1.
+        status: "open", "skipped", "named", "learnt" or "discarded".
+        name: The class that a person named.
+    """
+
+    id: int
+    size: int
+    rows: tuple[Label, ...]
+    telling: tuple[str, ...]
+    nearest_class: Label
+    joins_class: bool
+    sure: float
+    status: GroupStatus
+    name: Label | None
+
+    @property
+    def suggestions(self) -> tuple[Label, ...]:
+        """Names to offer: the class if the group joins it, then telling words."""
+        return (*((self.nearest_class,) if self.joins_class else ()), *self.telling)
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """A random row of the stream, to be labelled."""
+
+    id: Label
+    row: Any
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a world stands.
+
+    Args:
+        version: The version of the model in use; None before the first lesson.
+        classes: Number of known classes.
+        observed: Rows observed so far.
+        waiting: Rejected rows that nobody has dealt with.
+        groups: Number of groups by status.
+        to_learn: Rows that ``learn`` would add.
+        alpha: The false-alarm rate that was asked for.
+        promise_holds: Whether the threshold keeps that rate.
+        promise: The promise in a sentence.
+        measured: The false-alarm rate on audit rows that set no threshold.
+        audit_rows_needed: How many more audit rows to label so that the rate can be kept.
+    """
+
+    version: int | None
+    classes: int
+    observed: int
+    waiting: int
+    groups: dict[str, int]
+    to_learn: int
+    alpha: float
+    promise_holds: bool
+    promise: str
+    measured: RateInterval | None
+    audit_rows_needed: int
+
+
+def sentence(calibration: Calibration | None, found: RateInterval | None) -> str:
+    """The promise in a sentence, with what was measured."""
+    if calibration is None:
+        return "nothing is promised: no classes were taught yet"
+    after = "" if found is None else f"; measured {str(found).replace('held-out', 'audit')}"
+    if calibration.expected is None:
+        return f"no false-alarm rate is promised by the method's own rule{after}"
+    if calibration.uncovered:
+        return f"not promised for {calibration.uncovered} learnt classes: label audit rows and learn again{after}"
+    rate, low, high = calibration.expected
+    within = f"{rate:.1%} [{low:.1%}, {high:.1%}] expected from {calibration.rows:,} rows"
+    if calibration.missing:
+        return f"at most {1 / (calibration.rows + 1):.1%}, not {calibration.alpha:.1%}: too few rows; {within}{after}"
+    return f"at most {calibration.alpha:.1%} false alarms; {within}{after}"
+
+
+def view(
+    groups: list[Group],
+    ids: dict[int, Label],
+    X: dict[int, Any],
+    vectors: dict[int, NDArray[np.float32]],
+    spread: Spread,
+    classes: list[Label],
+) -> list[GroupView]:
+    """Views of groups, in their order.
+
+    Args:
+        groups: The groups; none is empty.
+        ids: Id of each row.
+        X: Each row as the user gave it.
+        vectors: Features of each row.
+        spread: The known classes.
+        classes: Their names, in the order of the codes of ``spread``.
+    """
+    if not groups:
+        return []
+    rows = {group.id: spread.transform(np.stack([vectors[number] for number in group.rows])) for group in groups}
+    centres = np.stack([members.mean(axis=0) for members in rows.values()])
+    words = _telling({group.id: [X[number] for number in group.rows] for group in groups}, rows, spread)
+    views = []
+    for place, group in enumerate(groups):
+        away = distances(rows[group.id], np.concatenate([centres, spread.centres]))
+        own = away[:, place].copy()
+        away[:, place] = np.inf
+        to_classes = distances(centres[place : place + 1], spread.centres)[0]
+        nearest = int(to_classes.argmin())
+        views.append(
+            GroupView(
+                id=group.id,
+                size=len(group.rows),
+                rows=tuple(ids[group.rows[row]] for row in np.argsort(own, kind="stable")),
+                telling=tuple(words[group.id]),
+                nearest_class=classes[nearest],
+                joins_class=bool(to_classes[nearest] < 0.5 * spread.apart(nearest)),
+                sure=float(np.clip(1 - own / away.min(axis=1), 0, 1).mean()),
+                status=group.status,
+                name=group.name,
+            )
+        )
+    return views
+
+
+def _telling(X: dict[int, list[Any]], rows: dict[int, NDArray[np.float64]], spread: Spread) -> dict[int, list[str]]:
+    if all(isinstance(row, str) for group in X.values() for row in group):
+        return telling_words(X)
+    return {group: telling_features(members, spread.rows) for group, members in rows.items()}

@@ -1,0 +1,89 @@
+"""Classifiers that learn new classes, and more rows of known ones, without a new fit on all rows."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from offmap.arrays import Rows, to_tensor
+from offmap.base import OpenSetClassifier
+from offmap.calibration.split import hold_out as split_rows
+from offmap.labels import check_labels, known_classes
+from offmap.random_state import as_generator, draw_seed, local_seed
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class IncrementalClassifier(OpenSetClassifier, ABC):
+    """Base of the open-set classifiers that have ``partial_fit``; a classifier without it must be fitted anew.
+
+    Attributes:
+        held_out_rows_: The rows that set the threshold, of all classes learnt so far; they are scored again after
+            each ``partial_fit``, because the novelty of a row changes with what the model knows.
+        held_out_labels_: Their classes.
+    """
+
+    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, *, calibrate: bool = True) -> Self:
+        """Learns rows of new and of known classes, and keeps what was learnt before.
+
+        The encoder and the scaling of features stay those of the first fit. The threshold is set anew on the held-out
+        rows of all classes.
+
+        Args:
+            X: Rows.
+            y: Their classes, known or new.
+            classes: Not needed, since classes may come at any time; scikit-learn's name for them is accepted.
+            calibrate: Whether a share ``calibration`` of ``X`` is held out and added to the rows that set the
+                threshold. Pass False if ``X`` is no random sample of its classes, such as rows that were found
+                because they are unusual: the promised rate would not hold.
+        """
+        if not hasattr(self, "promise_"):
+            return self.fit(X, y)
+        rows, labels = self._checked(X), check_labels(self, X, y)
+        merged = self._with_new(labels)
+        codes, old = np.searchsorted(merged, labels), np.searchsorted(merged, self.classes_)
+        rng = as_generator(self.random_state)
+        train, held_out = self._new_split(codes, rng, calibrate)
+        self.classes_ = merged
+        with local_seed(draw_seed(rng)):
+            self._learn(to_tensor(rows[train], self.device), torch.from_numpy(codes[train]).to(self.device), old)
+        self._keep_held_out(
+            np.concatenate([self.held_out_rows_, rows[held_out]]),
+            np.concatenate([self.held_out_labels_, labels[held_out]]),
+        )
+        self.calibrate_again()
+        return self
+
+    def _with_new(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """All classes in ascending order; new labels must be of the same type and not the unknown label."""
+        strings = self.classes_.dtype.kind in "UO"
+        if (labels.dtype.kind in "UO") != strings:
+            raise ValueError(f"y must hold {'strings' if strings else 'integers'}, as in the first fit")
+        if self.unknown_label_ in labels:
+            raise ValueError(f"y holds {self.unknown_label_!r}, which unknown rows are called; choose another label")
+        return known_classes(np.concatenate([self.classes_, labels]))[0]
+
+    def _new_split(
+        self, codes: NDArray[np.int64], rng: np.random.Generator, calibrate: bool
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        if self.calibration == "cv":
+            raise ValueError('partial_fit needs rows held out from one model; give calibration as a share, not "cv"')
+        if self.calibration == 0 or not calibrate:
+            return np.arange(len(codes)), np.arange(0)
+        return split_rows(codes, self.calibration, rng)
+
+    def _keep_held_out(self, rows: Rows, labels: NDArray[Any]) -> None:
+        self.held_out_rows_, self.held_out_labels_ = rows, labels
+
+    def calibrate_again(self) -> None:
+        """Sets the threshold on the held-out rows of all fits, as the model scores them now."""
+        own = self.own_threshold if self.rule == "own" else None
+        novelty = self._scored(self.held_out_rows_).novelty if len(self.held_out_rows_) else np.empty(0)
+        self.promise_ = self._new_promise().set_params(own_threshold=own).fit(novelty)
+
+    @abstractmethod
+    def _learn(self, X: Tensor, y: Tensor, old: NDArray[np.intp]) -> None:
+        """Learns rows whose codes ``y`` count all classes; ``old`` holds the new codes of the classes known before."""

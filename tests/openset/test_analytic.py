@@ -1,0 +1,138 @@
+"""Ridge regression on random features: sums over rows, in any order."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from offmap.data import hold_out_classes, load
+from offmap.metrics import auroc
+from offmap.openset import AnalyticClassifier, MSPClassifier
+from offmap.openset.incremental import IncrementalClassifier
+
+Array = NDArray[Any]
+
+
+def blobs(classes: int, rows: int = 30, seed: int = 0) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(classes), rows)
+    return rng.normal(size=(classes, 5))[y] * 4 + rng.normal(size=(len(y), 5)), y
+
+
+def model(**parameters: Any) -> AnalyticClassifier:
+    return AnalyticClassifier(**{"width": 80, "rule": "own", "calibration": 0, "random_state": 0} | parameters)
+
+
+def ridge_scores(classifier: AnalyticClassifier, X: Array, y: Array, rows: Array) -> tuple[Array, Array]:
+    """Scores and novelty by the textbook formula, in double precision."""
+    network = classifier.network_
+    scale, mean = network.scale.scale.double().numpy(), network.scale.mean.double().numpy()
+    W, b = network.projection.double().numpy(), network.shift.double().numpy()
+
+    def features(x: Array) -> Array:
+        return np.maximum(((x - mean) / scale) @ W + b, 0)
+
+    H, Y = features(X), (y[:, None] == classifier.classes_).astype(float)
+    G = H.T @ H
+    inverse = np.linalg.inv(G + classifier.penalty * np.trace(G) / len(G) * np.eye(len(G)))
+    S = features(rows) @ inverse @ H.T @ Y
+    corners = np.eye(len(classifier.classes_))
+    distance = [min(((s - corner) ** 2).sum() for corner in corners) for s in S]
+    return S, np.array(distance) + np.einsum("ij,jk,ik->i", features(rows), inverse, features(rows))
+
+
+@settings(max_examples=15)
+@given(cuts=st.lists(st.integers(1, 149), min_size=1, max_size=4), seed=st.integers(0, 99))
+def test_any_order_of_learning_gives_the_solution_on_all_rows(cuts: list[int], seed: int) -> None:
+    X, y = blobs(5)
+    order = np.random.default_rng(seed).permutation(len(y))
+    order = np.concatenate([[0, 149], order[~np.isin(order, [0, 149])]])
+    parts = np.split(order, sorted({max(cut, 2) for cut in cuts}))
+    grown = model().fit(X[parts[0]], y[parts[0]])
+    for part in parts[1:]:
+        grown.partial_fit(X[part], y[part])
+    rows = blobs(5, 10, seed=1)[0]
+    scores, novelty = ridge_scores(grown, X, y, rows)
+    assert grown.classes_.tolist() == [0, 1, 2, 3, 4]
+    np.testing.assert_allclose(grown.novelty(rows), novelty, atol=1e-4)
+    assert (grown.predict_closed(rows) == scores.argmax(axis=1)).all()
+
+
+def test_learning_one_after_another_equals_learning_together_to_a_millionth() -> None:
+    X, y = blobs(6)
+    first = y < 2
+    together = model().fit(X[first], y[first]).partial_fit(X[~first], y[~first])
+    apart = model().fit(X[first], y[first])
+    for label in (5, 3, 2, 4):
+        apart.partial_fit(X[y == label], y[y == label])
+    for name in ("gram", "sums", "weights", "whitening"):
+        one, other = getattr(together.network_, name).numpy(), getattr(apart.network_, name).numpy()
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
+
+
+def test_a_removed_class_leaves_no_trace() -> None:
+    X, y = blobs(4)
+    before = model(rule="calibrated", calibration=0.3).fit(X[y < 3], y[y < 3])
+    after = model(rule="calibrated", calibration=0.3).fit(X[y < 3], y[y < 3]).partial_fit(X[y == 3], y[y == 3])
+    assert after.predict_closed(X[y == 3]).tolist() == [3] * 30
+    after.remove_class(3)
+    np.testing.assert_allclose(after.network_.gram.numpy(), before.network_.gram.numpy(), atol=1e-9)
+    np.testing.assert_allclose(after.novelty(X), before.novelty(X), atol=1e-5)
+    assert after.classes_.tolist() == [0, 1, 2]
+    assert after.threshold_ == pytest.approx(before.threshold_, abs=1e-5)
+
+
+def test_the_threshold_follows_what_was_learnt() -> None:
+    X, y = blobs(6, rows=100)
+    classifier = model(rule="calibrated", calibration=0.3, alpha=0.1).fit(X[y < 3], y[y < 3])
+    classifier.partial_fit(X[y >= 3], y[y >= 3])
+    assert len(classifier.calibration_novelty_) == 180
+    fresh, _ = blobs(6, rows=100, seed=0)
+    assert classifier.predict(fresh + 0.01).tolist().count(-1) < 0.15 * len(fresh)
+    rows = len(classifier.held_out_rows_)
+    classifier.partial_fit(X[:20], y[:20], calibrate=False)
+    assert len(classifier.held_out_rows_) == rows
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"), [(["a"] * 5, "integers"), ([-1] * 5, "unknown rows are called"), ([1] * 4, "inconsistent")]
+)
+def test_bad_labels_are_refused_and_change_nothing(labels: list[Any], message: str) -> None:
+    X, y = blobs(3)
+    classifier = model().fit(X, y)
+    before = classifier.novelty(X)
+    with pytest.raises(ValueError, match=message):
+        classifier.partial_fit(X[:5], labels)
+    assert classifier.novelty(X).tobytes() == before.tobytes()
+
+
+def test_what_cannot_be_removed() -> None:
+    X, y = blobs(3)
+    with pytest.raises(ValueError, match="no class of the model"):
+        model().fit(X, y).remove_class(7)
+    with pytest.raises(ValueError, match="two classes"):
+        model().fit(X[y < 2], y[y < 2]).remove_class(0)
+    with pytest.raises(ValueError, match="keep_rows"):
+        model(keep_rows=False).fit(X, y).remove_class(0)
+
+
+def test_classifiers_that_cannot_learn_on_have_no_partial_fit() -> None:
+    assert not hasattr(MSPClassifier(), "partial_fit")
+    assert not isinstance(MSPClassifier(), IncrementalClassifier)
+
+
+def test_unknown_digits_are_found_and_then_learnt() -> None:
+    digits = load("digits")
+    split = hold_out_classes(digits.X, np.asarray(digits.y), known=list(range(7)), test_size=0.4, seed=0)
+    classifier = AnalyticClassifier(width=1000, calibration=0.3, random_state=0).fit(split.X_train, split.y_train)
+    novelty = classifier.novelty(split.X_test)
+    assert auroc(novelty[~split.unknown], novelty[split.unknown]) > 0.94
+    known = ~split.unknown
+    before = np.mean(classifier.predict_closed(split.X_test[known]) == split.y_test[known])
+    new = np.flatnonzero(split.unknown)
+    classifier.partial_fit(split.X_test[new[::2]], split.y_test[new[::2]])
+    assert np.mean(classifier.predict_closed(split.X_test[new[1::2]]) == split.y_test[new[1::2]]) > 0.93
+    assert np.mean(classifier.predict_closed(split.X_test[known]) == split.y_test[known]) > before - 0.02
