@@ -70,3 +70,14 @@ def test_only_what_matters_is_changed_and_the_search_can_be_left_out() -> None:
     assert found.counterfactual is not None
     assert found.counterfactual.names == ("feature 0",)
     assert explain(model, [[50.0, 0.0]], reference=normal, counterfactual=False)[0].counterfactual is None
+
+
+def test_a_change_that_is_not_needed_is_put_back() -> None:
+    """The search tries four strongest parts and then six, so that five causes leave one part too many."""
+    normal = np.random.default_rng(0).normal(size=(100, 12))
+    model = Calibrated(lambda rows: (np.asarray(rows) > 5).sum(axis=1)).calibrate(normal)
+    row = normal[:1].copy()
+    row[0, [1, 3, 5, 7, 9]] = 8.0
+    [found] = explain(model, row, reference=normal)
+    assert found.counterfactual is not None
+    assert found.counterfactual.changed == (1, 3, 5, 7, 9)
