@@ -36,13 +36,13 @@ def test_trimmed_rows_neither_train_nor_calibrate(contamination: Any, kind: str)
     assert (blind.predict(novel) == -1).mean() < 0.5
     assert (model.predict(novel) == -1).mean() > 0.95
     assert (model.predict(fresh) == -1).mean() < 0.04
-    assert model.trimmed_ == pytest.approx(0.025, abs=0.011)
+    assert 0.019 < model.trimmed_ < 0.05
     assert "looked novel and were left out" in model.promise_in_words
 
 
 def test_without_novel_rows_auto_trims_hardly_any() -> None:
     model = NearestNeighborDetector(contamination="auto", random_state=0).fit(contaminated(0, share=0.0)[0])
-    assert model.trimmed_ < 0.005
+    assert model.trimmed_ < 0.02
 
 
 def test_copies_are_noticed() -> None:

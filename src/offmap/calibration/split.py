@@ -40,6 +40,11 @@ def hold_out(
     """
     shuffled = rng.permutation(len(groups))
     by_group = shuffled[np.argsort(groups[shuffled], kind="stable")]
+    if groups.min() == groups.max():
+        # One group in random order needs no random start, and keeps a row for training.
+        count = min(max(1, round(fraction * len(groups))), len(groups) - 1)
+        held_out = np.sort(by_group[1:][np.arange(count) * (len(groups) - 1) // max(count, 1)])
+        return Split(np.setdiff1d(np.arange(len(groups)), held_out), held_out)
     by_group = by_group[~np.isin(groups[by_group], uncovered(groups))]
     chosen = by_group[_evenly(len(by_group), fraction, rng)]
     whole = np.bincount(groups[chosen], minlength=groups.max() + 1) == np.bincount(groups)
