@@ -18,7 +18,7 @@ from offmap.precision import Shift
 
 RNG = np.random.default_rng(0)
 NORMAL, FRESH = RNG.normal(size=(400, 2)), RNG.normal(size=(150, 2))
-NOVEL = FRESH + [8.0, 0.0]
+NOVEL = FRESH + np.array([8.0, 0.0])
 AT = [(1e12, 1e3), (1.7e9, 10.0), (-1e15, 1e4), (1e200, 1e199), (0.0, 1e-200)]
 
 

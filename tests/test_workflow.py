@@ -288,10 +288,12 @@ def test_a_full_disk_keeps_the_model_and_says_where(tmp_path: Path, monkeypatch:
         return write(path, content)
 
     monkeypatch.setattr(Path, "write_bytes", fill)
-    fitted = fit_model(configure("nearest-neighbor"), blobs(300))
-    with pytest.raises(WorkFailed, match=r"No space left on device; the fitted model was kept as .*safetensors") as told:
+    fitted: Any = fit_model(configure("nearest-neighbor"), blobs(300))
+    with pytest.raises(
+        WorkFailed, match=r"No space left on device; the fitted model was kept as .*safetensors"
+    ) as told:
         save_model(fitted, tmp_path / "full" / "model")
-    kept = load_model(str(told.value).rpartition(" ")[2])
+    kept: Any = load_model(str(told.value).rpartition(" ")[2])
     assert kept.novelty(blobs(20).X).tobytes() == fitted.novelty(blobs(20).X).tobytes()
     assert list((tmp_path / "full").iterdir()) == []
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "full"))

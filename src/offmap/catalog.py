@@ -25,8 +25,8 @@ def load(path: str | os.PathLike[str], device: str | None = None, *, trusted: Se
     Args:
         path: The file.
         device: Where torch computes, if not where the model was fitted.
-        trusted: What the file may use beyond itself and Offmap: names or folders of text models, import paths of classes.
-            The file is refused if it needs another.
+        trusted: What the file may use beyond itself and Offmap: names or folders of text models, import paths of
+            classes. The file is refused if it needs another.
 
     Example:
         >>> import tempfile, numpy as np, offmap

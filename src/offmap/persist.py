@@ -4,8 +4,8 @@ A file holds the class, its parameters but for functions, the versions it was ma
 (names that end in ``_``). Networks are stored as their tensors: loading builds them with the estimator's ``_build``
 and fills them. Classes are looked up among the public ones only (``offmap.catalog``), which ``load`` passes in.
 
-What a file says is not trusted. Networks may not ask for more memory than its tensors explain, every fitted attribute is
-checked by the class that owns it (``_check_fitted``), and what reaches beyond the file (``_untrusted``) needs consent.
+What a file says is not trusted. Networks may not ask for more memory than its tensors explain, every fitted attribute
+is checked by the class that owns it (``_check_fitted``), and what reaches beyond the file (``_untrusted``) needs consent.
 """
 
 import os
@@ -112,10 +112,10 @@ def _content(estimator: Any, classes: dict[str, type]) -> dict[str, Any]:
 def _portable(cls: type, values: dict[str, Any]) -> dict[str, Any]:
     """Parameters that mean the same on another machine.
 
-    A file holds no code: whoever needs a function, such as a log density, gives it again. Nor does it say where to write
-    or whether to use the network: of ``local_parameters`` only False and None, which do less, are kept.
+    A file holds no code: whoever needs a function, such as a log density, gives it again. Nor does it say where to
+    write or whether to use the network: of ``local_parameters`` only False and None, which do less, are kept.
     """
-    local = getattr(cls, "local_parameters", frozenset())
+    local: frozenset[str] = getattr(cls, "local_parameters", frozenset())
     kept = {name: value for name, value in values.items() if name not in local or value in (False, None)}
     return {name: None if callable(value) else value for name, value in kept.items()}
 

@@ -1,4 +1,4 @@
-"""Runs damaged files and odd inputs, within limits of time and memory: ``python -m tests.fuzz.campaign --files 20000``."""
+"""Runs damaged files and odd inputs within limits of time and memory: ``python -m tests.fuzz.campaign``."""
 
 import argparse
 import json
@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def run(files: int, arrays: int, seed: int) -> dict[str, Any]:
                 target.write_bytes(models.damaged(wholes[which], draw))
             else:
                 tensorfile.write(target, models.edited(contents[which], draw))
-            outcome = attempt(f"model file {number}", lambda: models.try_model(target), failures)
+            outcome = attempt(f"model file {number}", partial(models.try_model, target), failures)
             outcomes[f"{'damaged' if bits else 'edited'} model {outcome}"] += 1
         data, model = folder / "data", offmap.load(paths[4])
         data.mkdir()
@@ -89,15 +90,10 @@ def run(files: int, arrays: int, seed: int) -> dict[str, Any]:
         for number in range(arrays):
             path, whole = draw.choice(originals)
             if draw.random() < 0.75:
-                outcome = attempt(
-                    f"data file {number} {path.name}",
-                    lambda path=path, whole=whole: inputs.try_file(path, whole, folder / "cases", draw),
-                    failures,
-                )
-                outcomes[f"data file {outcome}"] += 1
+                work, case = partial(inputs.try_file, path, whole, folder / "cases", draw), "data file"
             else:
-                outcome = attempt(f"array {number}", lambda: inputs.try_array(model, draw), failures)
-                outcomes[f"array {outcome}"] += 1
+                work, case = partial(inputs.try_array, model, draw), "array"
+            outcomes[f"{case} {attempt(f'{case} {number} {path.name}', work, failures)}"] += 1
     seconds = round(time.monotonic() - started, 1)
     return {"outcomes": dict(sorted(outcomes.items())), "failures": failures, "seconds": seconds, "seed": seed}
 

@@ -78,7 +78,7 @@ def damaged(whole: bytes, draw: random.Random) -> bytes:
 
 
 def edited(content: Any, draw: random.Random) -> Any:
-    """The content of a model file with one or two values replaced, removed or changed in size; the checksum is right."""
+    """The content of a model file with one or two values replaced, removed or bent; the checksum is right."""
     changed = copy.deepcopy(content)
     for _ in range(draw.choice([1, 1, 1, 2])):
         *above, name = draw.choice([path for path in places(changed) if path])
@@ -115,7 +115,7 @@ def try_model(path: Path) -> str:
     try:
         model = offmap.load(path)
     except ModelFileError as error:
-        assert str(error).isprintable(), "the message holds control characters"
+        require_printable(error)
         return "refused"
     if not hasattr(model, "novelty"):
         return "other"
@@ -127,9 +127,14 @@ def try_model(path: Path) -> str:
             model.assess(rows)
         _ = model.false_alarm_rate, model.promised_rate
     except ValueError as error:
-        assert str(error).isprintable(), "the message holds control characters"
+        require_printable(error)
         return "unfit rows"
     return "scored"
+
+
+def require_printable(error: Exception) -> None:
+    """Fails if a message could steer a terminal."""
+    assert str(error).isprintable(), f"the message holds control characters: {error!r}"
 
 
 def contents(paths: list[Path]) -> list[Any]:

@@ -142,7 +142,7 @@ def watch(event, args):
             seen.append((event, str(args)))
 
 # What libraries do when they are imported is not what a file makes them do.
-import offmap.workflow, offmap.catalog, offmap.openset, offmap.density, pandas, pyarrow.parquet, torch, sklearn.neighbors
+import offmap.workflow, offmap.openset, offmap.density, pandas, pyarrow.parquet, sklearn.neighbors
 offmap.openset.MSPClassifier(epochs=1, random_state=0).fit(np.eye(40), np.arange(40) % 2).novelty(np.eye(40))
 sys.addaudithook(watch)
 if mode == "control":
@@ -184,7 +184,12 @@ def test_a_file_that_names_another_text_model_reaches_neither_network_nor_disk(p
     np.save(data, ROWS)
     MSPClassifier(**FEW).fit(ROWS, LABELS).save(path)
     encoder = {"model": "hub/name", "cache": str(tmp_path / "cache")}
-    content: dict[str, Any] = {"class": "offmap.data.TextEncoder", "parameters": encoder, "attributes": {}, "modules": {}}
+    content: dict[str, Any] = {
+        "class": "offmap.data.TextEncoder",
+        "parameters": encoder,
+        "attributes": {},
+        "modules": {},
+    }
     edit(path, "parameters", "encoder", value={"$estimator": content})
     edit(path, "attributes", "encoder_", value={"$estimator": content})
     said = watched(path, data, out)

@@ -200,7 +200,7 @@ def _named(library: Any, name: str, device: str, download: bool) -> Any:
             raise ValueError(f"model {name!r} is not a sentence-transformers model: {_first_line(error)}") from None
     if not download:
         raise DataNotFound(
-            f"model {name!r} is neither {MINILM!r} nor a folder, and it is not on this machine; download=True fetches it"
+            f"model {name!r} is neither {MINILM!r} nor a folder, and is not on this machine; download=True fetches it"
         )
     try:
         return library.SentenceTransformer(name, device=device, **_SAFE)
@@ -214,7 +214,9 @@ def _require_safetensors(name: str) -> None:
     """Refuses a folder with weights in other formats, or with code, which no setting could then load by mistake."""
     for path in sorted(Path(name).rglob("*")) if Path(name).is_dir() else ():
         if path.suffix.lower() in (*_PICKLES, ".py"):
-            raise ValueError(f"model {name!r} has {path.name}, which can run code; only .safetensors weights are loaded")
+            raise ValueError(
+                f"model {name!r} has {path.name}, which can run code; only .safetensors weights are loaded"
+            )
 
 
 def _first_line(error: Exception) -> str:
