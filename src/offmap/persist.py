@@ -5,7 +5,7 @@ A file holds the class, its parameters but for functions, the versions it was ma
 and fills them. Classes are looked up among the public ones only (``offmap.catalog``), which ``load`` passes in.
 
 What a file says is not trusted. Networks may not ask for more memory than its tensors explain, every fitted attribute
-is checked by the class that owns it (``_check_fitted``), and what reaches beyond the file (``_untrusted``) needs consent.
+is checked by the class that owns it (``_check_fitted``), and what reaches beyond it (``_untrusted``) needs consent.
 """
 
 import os
