@@ -33,7 +33,7 @@ def check_rows(estimator: Any, X: ArrayLike, *, reset: bool, image_shape: Sequen
     if reset:
         _forget_shift(estimator)
     elif _known_to_fit(estimator, X):
-        return _shifted(estimator, np.asarray(X))
+        return shifted(estimator, np.asarray(X))
     _refuse_dates(X)
     if reset or len(estimator.input_shape_) == 1:
         rows = validate_data(estimator, X, reset=reset, allow_nd=True, dtype="numeric")
@@ -46,7 +46,7 @@ def check_rows(estimator: Any, X: ArrayLike, *, reset: bool, image_shape: Sequen
         _learn_shift(estimator, rows)
     elif rows.shape[1:] != tuple(estimator.input_shape_):
         raise ValueError(f"X has rows of shape {rows.shape[1:]}; the model was fitted on {estimator.input_shape_}")
-    return _shifted(estimator, rows)
+    return shifted(estimator, rows)
 
 
 def _refuse_dates(X: Any) -> None:
@@ -68,7 +68,8 @@ def _learn_shift(estimator: Any, rows: Rows) -> None:
         estimator.column_shift_, estimator.column_scale_ = found
 
 
-def _shifted(estimator: Any, rows: Rows) -> Rows:
+def shifted(estimator: Any, rows: Rows) -> Rows:
+    """Rows in the units that a fitted estimator computes in, where single precision could not hold its columns."""
     if not hasattr(estimator, "column_shift_"):
         return rows
     return Shift(estimator.column_shift_, estimator.column_scale_).apply(rows)

@@ -49,7 +49,7 @@ def as_labels(values: NDArray[Any]) -> NDArray[Any]:
 def as_numbers(words: Sequence[str]) -> NDArray[Any] | None:
     """Labels written as numbers, such as those of a CSV file; None if they must stay strings.
 
-    They stay strings if one of them is no number, has a leading zero, as codes have, or too many digits for a number.
+    They stay strings if one of them is no number, has a leading zero, as codes have, or more digits than numbers do.
 
     Example:
         >>> as_numbers(["3", "-1"]), as_numbers(["007", "12"]), as_numbers(["12345678901234567890", "1"])

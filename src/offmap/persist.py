@@ -5,8 +5,7 @@ A file holds the class, its parameters but for functions, the versions it was ma
 and fills them. Classes are looked up among the public ones only (``offmap.catalog``), which ``load`` passes in.
 
 What a file says is not trusted. Networks may not ask for more memory than its tensors explain, every fitted attribute
-is checked by the class that owns it (``_check_fitted``), and what reaches beyond the file (``_untrusted``) needs
-consent.
+is checked by the class that owns it (``_check_fitted``), and what reaches beyond it (``_untrusted``) needs consent.
 """
 
 import os
@@ -234,15 +233,17 @@ def _rebuilt(content: Any, consent: Consent) -> Any:
         if not _is_fitted_name(name):
             raise ModelFileError(f"it holds {name}, which no fit leaves")
         setattr(estimator, name, value)
-    # A model that consists of one model per fold has no networks of its own.
-    if not hasattr(estimator, "members_"):
+    # A model that consists of one model per fold has no networks or fitted state of its own.
+    whole = not hasattr(estimator, "members_")
+    if whole:
         getattr(estimator, "_build", lambda: None)()
     modules = _modules(estimator)
     if modules.keys() != content["modules"].keys():
         raise ModelFileError(f"its networks should be {sorted(modules)}, but are {sorted(content['modules'])}")
     for name, module in modules.items():
         _fill(module, name, content["modules"][name])
-    getattr(estimator, "_check_fitted", lambda: None)()
+    if whole:
+        getattr(estimator, "_check_fitted", lambda: None)()
     return estimator
 
 

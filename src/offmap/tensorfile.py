@@ -46,7 +46,9 @@ def write(path: str | os.PathLike[str], value: Any) -> None:
     tensors: dict[str, Tensor] = {}
     form = json.dumps(_pack(value, "value", tensors))
     if len(form) > _LONGEST_HEADER:
-        raise TypeError(f"the value has {len(form):,} bytes beside its arrays; at most {_LONGEST_HEADER:,} fit")
+        raise TypeError(
+            f"the value has {len(form):,} bytes beside its arrays; at most {_LONGEST_HEADER:,} can be saved"
+        )
     content = save(tensors, metadata={_KEY: form, _DIGEST: _digest(form, tensors)})
     with replacing(path) as fresh:
         fresh.write_bytes(content)

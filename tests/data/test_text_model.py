@@ -171,7 +171,7 @@ def test_a_model_that_cannot_be_had_is_told_of_in_one_line(tmp_path: Path, monke
         raise OSError("cannot connect\nmany\nmore lines")
 
     monkeypatch.setattr(sentence_transformers, "SentenceTransformer", fail)
-    with pytest.raises(DataNotFound, match=r"it is not on this machine; download=True fetches it$"):
+    with pytest.raises(DataNotFound, match=r"is not on this machine; download=True fetches it$"):
         TextEncoder(model="some/name").transform("hello")
     with pytest.raises(DataNotFound, match=r"by its name: cannot connect$"):
         TextEncoder(model="some/name", download=True).transform("hello")

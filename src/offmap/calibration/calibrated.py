@@ -142,7 +142,7 @@ class Calibrated(PromisedDetector, BaseEstimator):
     def _calibrate(self, model: Any, X: Any) -> Self:
         self.estimator_ = model
         novelty = self._novelty(X)
-        require_spread(novelty, self.alpha)
+        require_spread(novelty)
         self.promise_ = self._new_promise().fit(novelty)
         self.fingerprint_ = Fingerprint().fit(model, X, novelty)
         return self

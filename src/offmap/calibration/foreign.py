@@ -47,32 +47,22 @@ def checked_scores(scores: Any, rows: int) -> FloatArray:
     return values
 
 
-def require_spread(novelty: FloatArray, alpha: float) -> None:
-    """Refuses calibration scores from which no threshold can be set: all equal, or tied at the top.
+def require_spread(novelty: FloatArray) -> None:
+    """Refuses calibration scores that are all equal, from which no threshold can be set.
 
     Example:
-        >>> require_spread(np.ones(100), alpha=0.05)
+        >>> require_spread(np.ones(100))
         Traceback (most recent call last):
         ValueError: all 100 calibration rows have the same score, 1; choose another score
     """
-    largest, rows = novelty.max(), len(novelty)
-    tied = int((novelty == largest).sum())
-    if tied == rows and rows > 1:
-        raise ValueError(f"all {rows} calibration rows have the same score, {largest:g}; choose another score")
-    if tied > max(2.0, alpha * (rows + 1), _FEW_TIES * rows):
-        raise ValueError(
-            f"{tied} of {rows} calibration rows share the largest score, {largest:g}, so hardly anything could be "
-            f"flagged at a rate of {alpha:g}; choose a score with fewer ties, or alpha above {tied / rows:.2g}"
-        )
+    if len(novelty) > 1 and (novelty == novelty[0]).all():
+        raise ValueError(f"all {len(novelty)} calibration rows have the same score, {novelty[0]:g}; choose another score")
 
 
 def row_count(X: Any) -> int:
     """Rows of an array, a data frame, a sparse matrix or a list."""
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
-
-# A share of ties at the top that a forest of few trees reaches; the rate is then lower than alpha, and still kept.
-_FEW_TIES = 0.25
 
 
 def _negated(method: Callable[[Any], Any]) -> Callable[[Any], Any]:

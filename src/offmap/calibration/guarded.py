@@ -180,7 +180,7 @@ class Guarded(PromisedClassifier, BaseEstimator):
         self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
         self.score_ = self._fitted_score(reference, labels)
         found = self._scored(X)
-        require_spread(found.novelty, self.alpha)
+        require_spread(found.novelty)
         if self.by_class:
             self.class_promise_ = ClassPromise(alpha=self.alpha).fit(*found, self._codes(y))
         self.promise_ = self._new_promise().fit(found.novelty)

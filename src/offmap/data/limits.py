@@ -67,5 +67,5 @@ def opened(path: Path) -> Iterator[Any]:
         with path.open("rb") as stream:
             yield stream
         return
-    with gzip.open(path, "rb") as packed, io.BufferedReader(_Counted(packed, path.stat().st_size), 1 << 20) as counted:
+    with gzip.open(path, "rb") as whole, io.BufferedReader(_Counted(whole, path.stat().st_size), 1 << 20) as counted:
         yield counted

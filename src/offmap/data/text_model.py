@@ -214,7 +214,9 @@ def _require_safetensors(name: str) -> None:
     """Refuses a folder with weights in other formats, or with code, which no setting could then load by mistake."""
     for path in sorted(Path(name).rglob("*")) if Path(name).is_dir() else ():
         if path.suffix.lower() in (*_PICKLES, ".py"):
-            raise ValueError(f"model {name!r} has {path.name}, which can run code; only .safetensors files are loaded")
+            raise ValueError(
+                f"model {name!r} has {path.name}, which can run code; only .safetensors weights are loaded"
+            )
 
 
 def _first_line(error: Exception) -> str:

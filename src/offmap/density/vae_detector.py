@@ -9,7 +9,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from offmap.arrays import FloatArray
+from offmap.arrays import FloatArray, shifted
 from offmap.base import Detector
 from offmap.checkpoint import Checkpoint
 from offmap.density.vae.defaults import Defaults
@@ -176,7 +176,7 @@ class VAEDetector(Detector):
         negatives = self._negatives
         if negatives is None:
             return X[:0]
-        rows = negatives.auxiliary_rows(self.input_shape_, self.device)
+        rows = negatives.auxiliary_rows(self.input_shape_, self.device, partial(shifted, self))
         require_intensities(self.likelihood, rows, "negatives")
         return rows
 
