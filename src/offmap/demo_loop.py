@@ -42,7 +42,8 @@ class Turn:
         digits = ", ".join(map(str, sorted(set(self.named))))
         return (
             f"the loop rejected {self.rejected} images, looked at {self.groups} groups and named {digits}; "
-            f"accuracy on 0–6: {self.known_before:.1%} before, {self.known_after:.1%} after; on 7–9: {self.learnt_after:.1%} after"
+            f"accuracy on 0–6: {self.known_before:.1%} before, {self.known_after:.1%} after; "
+            f"on 7–9: {self.learnt_after:.1%} after"
         )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from offmap.loop.folder import read_model, write_model
 from offmap.loop.history import History
 from offmap.loop.memory import Memory
-from offmap.loop.promise import calibrate
+from offmap.loop.promise import calibrate, leaves_out
 from offmap.loop.spread import Spread
 from offmap.loop.state import Label, State
 from offmap.openset.incremental import IncrementalClassifier
@@ -66,9 +66,10 @@ class Ledger:
         payload: Mapping[int, bytes] | None = None,
     ) -> int:
         """Sets the threshold of a model that has learnt ``lesson``, and puts it into use as a new version."""
-        audits = {number: label for number, label in self.state.audited().items() if number not in lesson}
+        audits = self.state.audited()
+        trained = [number in lesson or number in self.state.taught for number in audits]
         X = self.memory.rows(list(audits)) if audits else None
-        calibration = calibrate(model, X, list(audits.values()))
+        calibration = calibrate(model, X, list(audits.values()), trained)
         number = self.history.next_version
         content = {
             "version": number,
@@ -87,6 +88,10 @@ class Ledger:
         self.record(kind, content, payload)
         self._model = number, model
         return number
+
+    def lesson(self) -> dict[int, Label]:
+        """Rows that the next version would learn, with their classes."""
+        return self.state.training_rows(audits=self.state.version is not None and leaves_out(self.classifier))
 
     def spread(self) -> tuple[Spread, list[Label]]:
         """The spread of the known classes, from the rows that taught them, and the classes in its order."""

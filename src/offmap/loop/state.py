@@ -23,7 +23,7 @@ class Row:
         p_value: Its p-value; None if the model has none.
         group: The group it is in.
         label: The class that a person gave it.
-        audited: Whether it is an audit row, which calibrates and never trains.
+        audited: Whether it is an audit row, a random one of the stream.
     """
 
     id: Label
@@ -111,13 +111,17 @@ class State:
         """Numbers of the waiting rows that are in no group."""
         return [number for number in self.waiting() if self.rows[number].group is None]
 
-    def training_rows(self) -> dict[int, Label]:
-        """Rows that the next lesson would add: those of named groups, and labelled ones; audit rows never train."""
+    def training_rows(self, audits: bool) -> dict[int, Label]:
+        """Rows that the next lesson would add: those of named groups, and labelled ones with or without ``audits``."""
         found: dict[int, Label] = {}
         for number, row in self.rows.items():
             group = self.groups.get(row.group) if row.group is not None else None
             label = row.label if row.label is not None else group.name if group and group.status == "named" else None
-            if label is not None and not row.audited and number not in self.taught:
+            if (
+                label is not None
+                and number not in self.taught
+                and (not row.audited or (audits and row.label is not None))
+            ):
                 found[number] = label
         return found
 

@@ -220,14 +220,15 @@ class OpenWorld:
     def audit(self, n: int) -> list[AuditRow]:
         """Draws random rows of the stream to label, so that the false-alarm rate can be kept and measured.
 
-        They are drawn from the rows observed since the last version, whatever the model said of them, and never train
-        it. Audit rows that were drawn before and have no label yet come first.
+        They are drawn from the rows observed since the last version, whatever the model said of them. Audit rows that
+        were drawn before and have no label yet come first. Their labels set the next threshold, and train the model
+        too if it can score a training row as if it had not seen it, as ``AnalyticClassifier`` can.
         """
         parameters.require("n", n, Count)
         return draw(self._ledger, n)
 
     def label(self, row: Label, label: Label) -> None:
-        """Says which class one row is of. An audit row sets the next threshold, any other row trains the model."""
+        """Says which class one row is of, for ``learn``. Labels of audit rows also set the next threshold."""
         number = checks.number_of(self.state, row)
         checks.require_untaught(self.state, number)
         self._ledger.record("labelled", {"row": number, "label": self._ledger.checked_label(label)})
@@ -237,7 +238,7 @@ class OpenWorld:
 
         Rows that still wait are assessed again; those that the new version knows leave their groups.
         """
-        rows = self.state.training_rows()
+        rows = self._ledger.lesson()
         if not rows and not new_audits(self.state):
             raise ValueError("there is nothing to learn: name a group or label rows first")
         model = copy.deepcopy(self.classifier)
@@ -278,4 +279,5 @@ class OpenWorld:
 
     def status(self) -> Status:
         """Counts, the promise that holds now, and how many audit rows it asks for."""
-        return status_of(self.state, float(self._ledger.settings["classifier"]["parameters"]["alpha"]))
+        alpha = float(self._ledger.settings["classifier"]["parameters"]["alpha"])
+        return status_of(self.state, alpha, to_learn=len(self._ledger.lesson()))
