@@ -21,6 +21,7 @@ class Row:
         closest: Its most likely known class.
         novelty: Its novelty.
         p_value: Its p-value; None if the model has none.
+        waits: Whether it is unusual enough to be reviewed.
         group: The group it is in.
         label: The class that a person gave it.
         audited: Whether it is an audit row, a random one of the stream.
@@ -32,6 +33,7 @@ class Row:
     closest: Label
     novelty: float | None
     p_value: float | None
+    waits: bool
     group: int | None = None
     label: Label | None = None
     audited: bool = False
@@ -104,7 +106,7 @@ class State:
     numbers: dict[Label, int] = field(default_factory=dict)
 
     def waiting(self) -> list[int]:
-        """Numbers of the rejected rows that nobody has dealt with yet, in no group or in one that is open."""
+        """Numbers of the unusual rows that nobody has dealt with yet, in no group or in one that is open."""
         return [number for number, row in self.rows.items() if self._waits(row)]
 
     def ungrouped(self) -> list[int]:
@@ -144,6 +146,6 @@ class State:
         return json.dumps(plain, ensure_ascii=False).encode()
 
     def _waits(self, row: Row) -> bool:
-        if not row.novel or row.label is not None:
+        if not row.waits or row.label is not None:
             return False
         return row.group is None or self.groups[row.group].status in ("open", "skipped")
