@@ -94,7 +94,21 @@ def test_the_status_says_what_is_promised_and_what_it_needs(tmp_path: Path) -> N
         assert world.status().audit_rows_needed == 0
 
 
-def test_audit_rows_never_train(tmp_path: Path) -> None:
+def test_audit_rows_that_train_keep_the_rate_as_those_that_do_not() -> None:
+    alarms = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        draw = partial(drawn, 3 * rng.normal(size=(8, 12)), rng)
+        model = AnalyticClassifier(width=150, alpha=0.1, calibration=0.5, random_state=0).fit(*draw([0, 1, 2, 3], 60))
+        X, y = draw(list(range(8)), 15)
+        model.partial_fit(X, y, calibrate=False)
+        fresh, _ = draw(list(range(8)), 100)
+        calibrate(model, X, y, [True] * len(X))
+        alarms.append(float(np.mean(model.assess(fresh).novel)))
+    assert abs(np.mean(alarms) - 0.1) < 0.03
+
+
+def test_audit_rows_without_a_label_do_not_train(tmp_path: Path) -> None:
     with taught(tmp_path / "w") as world:
         world.observe(blobs([3], 30, seed=1)[0])
         audited = {row.id for row in world.audit(10)}

@@ -92,7 +92,7 @@ class Reviewer(RuleBasedStateMachine):
         for row in self.world.audit(n)[::2]:
             self.decide(lambda row=row: self.world.label(row.id, n % 4))  # type: ignore[misc]
 
-    @precondition(lambda self: bool(self.world.state.training_rows()))
+    @precondition(lambda self: bool(self.world._ledger.lesson()))
     @rule()
     def learn(self) -> None:
         self.decide(self.world.learn)

@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+import torch
+from hypothesis import given
+from hypothesis import settings as limits
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -23,7 +25,8 @@ def blobs(classes: int, rows: int = 30, seed: int = 0) -> tuple[Array, Array]:
 
 
 def model(**parameters: Any) -> AnalyticClassifier:
-    return AnalyticClassifier(**{"width": 80, "rule": "own", "calibration": 0, "random_state": 0} | parameters)
+    settings: dict[str, Any] = {"width": 80, "rule": "own", "calibration": 0, "random_state": 0} | parameters
+    return AnalyticClassifier(**settings)
 
 
 def ridge_scores(classifier: AnalyticClassifier, X: Array, y: Array, rows: Array) -> tuple[Array, Array]:
@@ -44,7 +47,7 @@ def ridge_scores(classifier: AnalyticClassifier, X: Array, y: Array, rows: Array
     return S, np.array(distance) + np.einsum("ij,jk,ik->i", features(rows), inverse, features(rows))
 
 
-@settings(max_examples=15)
+@limits(max_examples=15)
 @given(cuts=st.lists(st.integers(1, 149), min_size=1, max_size=4), seed=st.integers(0, 99))
 def test_any_order_of_learning_gives_the_solution_on_all_rows(cuts: list[int], seed: int) -> None:
     X, y = blobs(5)
@@ -95,6 +98,22 @@ def test_the_threshold_follows_what_was_learnt() -> None:
     rows = len(classifier.held_out_rows_)
     classifier.partial_fit(X[:20], y[:20], calibrate=False)
     assert len(classifier.held_out_rows_) == rows
+
+
+def test_a_row_left_out_scores_as_if_it_had_not_trained() -> None:
+    X, y = blobs(3, rows=8)
+    classifier = model(width=30).fit(X, y)
+    network = classifier.network_
+    H = network.features(torch.from_numpy(X).float()).double()
+    Y = torch.eye(3, dtype=torch.float64)[y]
+    level = classifier.penalty * (H.T @ H).diagonal().mean()
+    naive = []
+    for row in range(len(X)):
+        kept = torch.arange(len(X)) != row
+        inverse = torch.linalg.inv(H[kept].T @ H[kept] + level * torch.eye(30, dtype=torch.float64))
+        scores = H[row] @ inverse @ H[kept].T @ Y[kept]
+        naive.append(float(min(((scores - corner) ** 2).sum() for corner in torch.eye(3)) + H[row] @ inverse @ H[row]))
+    np.testing.assert_allclose(classifier.left_out_novelty(X, y), naive, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Which row, which group, which rows: what the user names, found or refused with one clear error."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -81,3 +82,12 @@ def earlier_version(state: State, version: int) -> Version:
     if version not in known:
         raise ValueError(f"version must be one of {known}; got {version!r}")
     return state.versions[version]
+
+
+def nothing_to_learn(state: State, least: int) -> str:
+    """Why there is nothing to learn."""
+    pending = Counter(state.training_rows(audits=True).values())
+    if not pending:
+        return "there is nothing to learn: name a group or label rows first"
+    label, count = pending.most_common(1)[0]
+    return f"there is nothing to learn: a new class needs {least} rows, and {label!r} has {count}"

@@ -11,11 +11,10 @@ Apply = Callable[[State, Content, int], None]
 
 
 def _observed(state: State, content: Content, entry: int) -> None:
-    columns = ("ids", "novel", "closest", "novelty", "p_value")
+    columns = ("ids", "novel", "closest", "novelty", "p_value", "waits")
     for number, *values in zip(content["rows"], *(content[name] for name in columns), strict=True):
-        identity, novel, closest, novelty, p_value = values
-        state.rows[number] = Row(identity, content["version"], novel, closest, novelty, p_value)
-        state.numbers[identity] = number
+        state.rows[number] = Row(values[0], content["version"], *values[1:])
+        state.numbers[values[0]] = number
 
 
 def _grouped(state: State, content: Content, entry: int) -> None:
@@ -94,11 +93,11 @@ def _rolled_back(state: State, content: Content, entry: int) -> None:
 
 def _assess(state: State, content: Content) -> None:
     """Takes what the version in use says of rows that came before it; rows that it knows leave their groups."""
-    for number, novel, closest, novelty, p_value in content["assessed"]:
+    for number, novel, closest, novelty, p_value, waits in content["assessed"]:
         row = state.rows[number]
         row.version, row.novel, row.closest = content["version"], novel, closest
-        row.novelty, row.p_value = novelty, p_value
-        if not novel:
+        row.novelty, row.p_value, row.waits = novelty, p_value, waits
+        if not waits:
             _leave(state, number)
 
 

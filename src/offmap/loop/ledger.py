@@ -1,5 +1,6 @@
 """The journal of a world together with what follows from it: the state, the model in use, and rows."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from offmap.loop.folder import read_model, write_model
 from offmap.loop.history import History
 from offmap.loop.memory import Memory
-from offmap.loop.promise import calibrate
+from offmap.loop.promise import calibrate, leaves_out
 from offmap.loop.spread import Spread
 from offmap.loop.state import Label, State
 from offmap.openset.incremental import IncrementalClassifier
@@ -66,9 +67,10 @@ class Ledger:
         payload: Mapping[int, bytes] | None = None,
     ) -> int:
         """Sets the threshold of a model that has learnt ``lesson``, and puts it into use as a new version."""
-        audits = {number: label for number, label in self.state.audited().items() if number not in lesson}
+        audits = self.state.audited()
+        trained = [number in lesson or number in self.state.taught for number in audits]
         X = self.memory.rows(list(audits)) if audits else None
-        calibration = calibrate(model, X, list(audits.values()))
+        calibration = calibrate(model, X, list(audits.values()), trained)
         number = self.history.next_version
         content = {
             "version": number,
@@ -79,14 +81,21 @@ class Ledger:
             "first_row": self.journal.next_row() + len(payload or {}),
             "rows": list(lesson),
             "labels": list(lesson.values()),
-            "groups": [
-                group.id for group in self.state.groups.values() if kind == "learnt" and group.status == "named"
-            ],
+            "groups": self._learnt_groups(lesson) if kind == "learnt" else [],
             "assessed": self.assessed(model, [row for row in self.state.waiting() if row not in lesson]),
         }
         self.record(kind, content, payload)
         self._model = number, model
         return number
+
+    def lesson(self) -> dict[int, Label]:
+        """Rows that the next version would learn, with their classes; a new class needs as many rows as a group."""
+        if self.state.version is None:
+            return {}
+        rows = self.state.training_rows(audits=leaves_out(self.classifier))
+        counts, known = Counter(rows.values()), set(self.state.versions[self.state.version].classes)
+        least = self.settings["min_group"]
+        return {number: label for number, label in rows.items() if label in known or counts[label] >= least}
 
     def spread(self) -> tuple[Spread, list[Label]]:
         """The spread of the known classes, from the rows that taught them, and the classes in its order."""
@@ -120,25 +129,30 @@ class Ledger:
             return label.strip()
         return int(label)
 
+    def _learnt_groups(self, lesson: Mapping[int, Label]) -> list[int]:
+        labels = set(lesson.values())
+        groups = self.state.groups.values()
+        return [group.id for group in groups if group.status == "named" and group.name in labels]
+
     def assessed(self, model: IncrementalClassifier, numbers: Sequence[int]) -> list[tuple[Any, ...]]:
         """What a version says of rows, as the journal keeps it."""
         if not numbers:
             return []
-        verdict = columns(model.assess(self.memory.rows(numbers)))
-        return list(zip(numbers, *(verdict[name] for name in ("novel", "closest", "novelty", "p_value")), strict=True))
+        verdict = self.columns(model.assess(self.memory.rows(numbers)))
+        return list(zip(numbers, *verdict.values(), strict=True))
 
-
-def columns(verdict: Verdict, places: Sequence[int] | None = None) -> dict[str, list[Any]]:
-    """A verdict as the journal keeps it; numbers that JSON has no word for are None."""
-    chosen = np.arange(len(verdict)) if places is None else np.asarray(places, dtype=int)
-    assert verdict.closest is not None
-    p_value = np.full(len(verdict), np.nan) if verdict.p_value is None else verdict.p_value
-    return {
-        "novel": verdict.novel[chosen].tolist(),
-        "closest": verdict.closest[chosen].tolist(),
-        "novelty": _finite(verdict.novelty[chosen]),
-        "p_value": _finite(p_value[chosen]),
-    }
+    def columns(self, verdict: Verdict, places: Sequence[int] | None = None) -> dict[str, list[Any]]:
+        """A verdict as the journal keeps it; numbers that JSON has no word for are None."""
+        chosen = np.arange(len(verdict)) if places is None else np.asarray(places, dtype=int)
+        assert verdict.closest is not None
+        p_value = np.full(len(verdict), np.nan) if verdict.p_value is None else verdict.p_value
+        return {
+            "novel": verdict.novel[chosen].tolist(),
+            "closest": verdict.closest[chosen].tolist(),
+            "novelty": _finite(verdict.novelty[chosen]),
+            "p_value": _finite(p_value[chosen]),
+            "waits": (verdict.novel | (p_value <= self.settings["review"]))[chosen].tolist(),
+        }
 
 
 def _finite(values: NDArray[np.float64]) -> list[float | None]:

@@ -58,7 +58,9 @@ def rows_needed(alpha: float) -> int:
     return math.ceil(1 / alpha - 1e-9) - 1
 
 
-def calibrate(model: IncrementalClassifier, X: NDArray[Any] | None, labels: Sequence[Any]) -> Calibration:
+def calibrate(
+    model: IncrementalClassifier, X: NDArray[Any] | None, labels: Sequence[Any], trained: Sequence[bool] = ()
+) -> Calibration:
     """Sets the threshold on audit rows, which are a random sample of the stream, and says what that is worth.
 
     Rows of groups that were named cannot set it: they were rejected first, so they are the novel ones of their class,
@@ -70,16 +72,17 @@ def calibrate(model: IncrementalClassifier, X: NDArray[Any] | None, labels: Sequ
         model: The classifier; its ``promise_`` is replaced.
         X: Audit rows; None if there are none.
         labels: Their classes; rows of classes that the model does not know do not count.
+        trained: Whether each row has trained the model; it then counts as if it had not. By default none has.
     """
     known = np.isin(np.asarray(labels), model.classes_) if len(labels) else np.empty(0, bool)
     uncovered = np.setdiff1d(model.classes_, model.held_out_labels_)
     if X is None or not known.any():
         return _said(model, 0, len(uncovered))
-    answers = np.asarray(labels)[known]
+    answers, trained = np.asarray(labels)[known], trained or [False] * len(labels)
     taught = np.isin(answers, model.held_out_labels_)
     if len(uncovered) == 0 and len(answers) < rows_needed(model.alpha):
         return _said(model, len(answers), 0)
-    novelty = model.novelty(X[known])
+    novelty = _unseen_novelty(model, X[known], answers, np.asarray(trained)[known])
     stand_in = np.concatenate([novelty[taught], model.calibration_novelty_])
     mixed = np.concatenate([novelty[~taught], order_statistics(stand_in, int(taught.sum()))])
     if model.rule == "calibrated":
@@ -88,6 +91,21 @@ def calibrate(model: IncrementalClassifier, X: NDArray[Any] | None, labels: Sequ
             warnings.simplefilter("ignore", CalibrationWarning)
             model.promise_ = Promise(alpha=model.alpha).fit(mixed)
     return _said(model, len(answers), 0)
+
+
+def leaves_out(model: IncrementalClassifier) -> bool:
+    """Whether the model can score a training row as if it had not seen it; audit rows then train as well."""
+    return hasattr(model, "left_out_novelty")
+
+
+def _unseen_novelty(model: Any, X: NDArray[Any], labels: NDArray[Any], trained: NDArray[np.bool_]) -> FloatArray:
+    """The novelty of each row for a model that has not seen it."""
+    novelty = np.empty(len(X))
+    if not trained.all():
+        novelty[~trained] = model.novelty(X[~trained])
+    if trained.any():
+        novelty[trained] = model.left_out_novelty(X[trained], labels[trained])
+    return novelty
 
 
 def order_statistics(values: FloatArray, count: int) -> FloatArray:

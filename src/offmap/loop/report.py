@@ -8,7 +8,7 @@ from offmap.loop.state import State
 from offmap.loop.views import Status, sentence
 
 
-def status_of(state: State, alpha: float) -> Status:
+def status_of(state: State, alpha: float, *, to_learn: int) -> Status:
     """Counts, the promise that holds now, and how many audit rows it asks for."""
     version = state.versions[state.version] if state.version else None
     calibration = Calibration(**version.calibration) if version else None
@@ -22,7 +22,7 @@ def status_of(state: State, alpha: float) -> Status:
         observed=len(state.rows),
         waiting=len(state.waiting()),
         groups=by_status,
-        to_learn=len(state.training_rows()),
+        to_learn=to_learn,
         alpha=alpha,
         promise_holds=bool(calibration and calibration.holds),
         promise=sentence(calibration, found),

@@ -21,9 +21,10 @@ class Row:
         closest: Its most likely known class.
         novelty: Its novelty.
         p_value: Its p-value; None if the model has none.
+        waits: Whether it is unusual enough to be reviewed.
         group: The group it is in.
         label: The class that a person gave it.
-        audited: Whether it is an audit row, which calibrates and never trains.
+        audited: Whether it is an audit row, a random one of the stream.
     """
 
     id: Label
@@ -32,6 +33,7 @@ class Row:
     closest: Label
     novelty: float | None
     p_value: float | None
+    waits: bool
     group: int | None = None
     label: Label | None = None
     audited: bool = False
@@ -104,20 +106,24 @@ class State:
     numbers: dict[Label, int] = field(default_factory=dict)
 
     def waiting(self) -> list[int]:
-        """Numbers of the rejected rows that nobody has dealt with yet, in no group or in one that is open."""
+        """Numbers of the unusual rows that nobody has dealt with yet, in no group or in one that is open."""
         return [number for number, row in self.rows.items() if self._waits(row)]
 
     def ungrouped(self) -> list[int]:
         """Numbers of the waiting rows that are in no group."""
         return [number for number in self.waiting() if self.rows[number].group is None]
 
-    def training_rows(self) -> dict[int, Label]:
-        """Rows that the next lesson would add: those of named groups, and labelled ones; audit rows never train."""
+    def training_rows(self, audits: bool) -> dict[int, Label]:
+        """Rows that the next lesson would add: those of named groups, and labelled ones with or without ``audits``."""
         found: dict[int, Label] = {}
         for number, row in self.rows.items():
             group = self.groups.get(row.group) if row.group is not None else None
             label = row.label if row.label is not None else group.name if group and group.status == "named" else None
-            if label is not None and not row.audited and number not in self.taught:
+            if (
+                label is not None
+                and number not in self.taught
+                and (not row.audited or (audits and row.label is not None))
+            ):
                 found[number] = label
         return found
 
@@ -140,6 +146,6 @@ class State:
         return json.dumps(plain, ensure_ascii=False).encode()
 
     def _waits(self, row: Row) -> bool:
-        if not row.novel or row.label is not None:
+        if not row.waits or row.label is not None:
             return False
         return row.group is None or self.groups[row.group].status in ("open", "skipped")

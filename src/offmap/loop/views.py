@@ -61,9 +61,9 @@ class Status:
         version: The version of the model in use; None before the first lesson.
         classes: Number of known classes.
         observed: Rows observed so far.
-        waiting: Rejected rows that nobody has dealt with.
+        waiting: Unusual rows that nobody has dealt with.
         groups: Number of groups by status.
-        to_learn: Rows that ``learn`` would add.
+        to_learn: Rows that ``learn`` would add; those of classes that are still too small are not counted.
         alpha: The false-alarm rate that was asked for.
         promise_holds: Whether the threshold keeps that rate.
         promise: The promise in a sentence.

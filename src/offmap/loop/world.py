@@ -16,14 +16,14 @@ from offmap.loop.auditing import draw, new_audits
 from offmap.loop.configuration import describe, require_incremental, restore
 from offmap.loop.folder import make_journal, open_journal, read_model
 from offmap.loop.grouping import halves
-from offmap.loop.ledger import Ledger, columns
+from offmap.loop.ledger import Ledger
 from offmap.loop.report import status_of
 from offmap.loop.review import group_new_rows, views
 from offmap.loop.rows import as_given, pack
 from offmap.loop.state import GroupStatus, Label, State
 from offmap.loop.views import AuditRow, GroupView, Status
 from offmap.openset.incremental import IncrementalClassifier
-from offmap.parameters import Count, Natural
+from offmap.parameters import Count, Natural, Share
 from offmap.store import Journal
 from offmap.verdict import Verdict
 
@@ -68,6 +68,7 @@ class OpenWorld:
         *,
         classifier: Any,
         alpha: float | None = None,
+        review: float = 0.2,
         min_group: int = 5,
         seed: int = 0,
     ) -> Self:
@@ -77,16 +78,24 @@ class OpenWorld:
             path: The folder.
             classifier: An unfitted classifier that has ``partial_fit``.
             alpha: False-alarm rate to keep; by default that of the classifier.
-            min_group: Smallest group that is proposed.
+            review: Rows with a p-value up to this wait to be grouped, though those above ``alpha`` are not rejected. A
+                model that rejects little, in order to keep its promise, still finds new classes among them.
+            min_group: Smallest group that is proposed, and fewest rows from which a new class is learnt.
             seed: Seed of audits and groups, and of the classifier if it has none.
         """
+        parameters.require("review", review, Share)
         parameters.require("min_group", min_group, Count)
         parameters.require("seed", seed, Natural)
         chosen = copy.deepcopy(require_incremental(classifier))
         chosen.set_params(alpha=chosen.alpha if alpha is None else alpha)
         if chosen.random_state is None:
             chosen.set_params(random_state=seed)
-        content = {"classifier": describe(chosen), "min_group": int(min_group), "seed": int(seed)}
+        content = {
+            "classifier": describe(chosen),
+            "review": float(review),
+            "min_group": int(min_group),
+            "seed": int(seed),
+        }
         journal = make_journal(path)
         journal.append("created", content)
         return cls(Path(path), journal)
@@ -142,7 +151,7 @@ class OpenWorld:
         return self._ledger.new_version("taught", model, lesson, dict(zip(numbers, pack(rows), strict=True)))
 
     def observe(self, X: Any, ids: Iterable[Label] | None = None) -> Verdict:
-        """Assesses rows of the stream; those that are rejected wait to be grouped.
+        """Assesses rows of the stream; the unusual ones wait to be grouped.
 
         Args:
             X: Texts, feature rows or images.
@@ -158,7 +167,7 @@ class OpenWorld:
         if fresh:
             content = {"rows": numbers, "ids": [names[place] for place in fresh], "version": self.state.version}
             payload = {number: packed[place] for number, place in zip(numbers, fresh, strict=True)}
-            ledger.record("observed", content | columns(verdict, fresh), payload)
+            ledger.record("observed", content | ledger.columns(verdict, fresh), payload)
         return verdict
 
     def groups(self, *statuses: GroupStatus, limit: int | None = None) -> list[GroupView]:
@@ -220,14 +229,15 @@ class OpenWorld:
     def audit(self, n: int) -> list[AuditRow]:
         """Draws random rows of the stream to label, so that the false-alarm rate can be kept and measured.
 
-        They are drawn from the rows observed since the last version, whatever the model said of them, and never train
-        it. Audit rows that were drawn before and have no label yet come first.
+        They are drawn from the rows observed since the last version, whatever the model said of them. Audit rows that
+        were drawn before and have no label yet come first. Their labels set the next threshold, and train the model
+        too if it can score a training row as if it had not seen it, as ``AnalyticClassifier`` can.
         """
         parameters.require("n", n, Count)
         return draw(self._ledger, n)
 
     def label(self, row: Label, label: Label) -> None:
-        """Says which class one row is of. An audit row sets the next threshold, any other row trains the model."""
+        """Says which class one row is of, for ``learn``. Labels of audit rows also set the next threshold."""
         number = checks.number_of(self.state, row)
         checks.require_untaught(self.state, number)
         self._ledger.record("labelled", {"row": number, "label": self._ledger.checked_label(label)})
@@ -237,9 +247,9 @@ class OpenWorld:
 
         Rows that still wait are assessed again; those that the new version knows leave their groups.
         """
-        rows = self.state.training_rows()
+        rows = self._ledger.lesson()
         if not rows and not new_audits(self.state):
-            raise ValueError("there is nothing to learn: name a group or label rows first")
+            raise ValueError(checks.nothing_to_learn(self.state, self._ledger.settings["min_group"]))
         model = copy.deepcopy(self.classifier)
         labels = np.asarray(list(rows.values()))
         # Without new rows the held-out ones are scored again all the same, so that audit rows can set the threshold.
@@ -278,4 +288,5 @@ class OpenWorld:
 
     def status(self) -> Status:
         """Counts, the promise that holds now, and how many audit rows it asks for."""
-        return status_of(self.state, float(self._ledger.settings["classifier"]["parameters"]["alpha"]))
+        alpha = float(self._ledger.settings["classifier"]["parameters"]["alpha"])
+        return status_of(self.state, alpha, to_learn=len(self._ledger.lesson()))

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from offmap.arrays import Rows
+from offmap.arrays import FloatArray, Rows, to_tensor
 from offmap.calibration.contract import Classification
 from offmap.openset.adapter import fit_scale
 from offmap.openset.analytic_network import AnalyticNetwork
@@ -88,9 +88,21 @@ class AnalyticClassifier(IncrementalClassifier):
 
     def _classify(self, X: Tensor) -> Classification:
         scores, leverage = self.network_(X)
-        proba = (scores / self.network_.variance).softmax(dim=1)
-        distance = scores.square().sum(dim=1) - 2 * scores.amax(dim=1) + 1
-        return Classification(proba, distance + leverage)
+        return Classification((scores / self.network_.variance).softmax(dim=1), _novelty(scores, leverage))
+
+    def left_out_novelty(self, X: Any, y: ArrayLike) -> FloatArray:
+        """Novelty of rows that have trained the model, as if each of them had not.
+
+        It is exact for the row, without a new fit, so that labelled rows can both train and set a threshold.
+
+        Args:
+            X: Training rows.
+            y: Their classes.
+        """
+        rows, codes = self._checked(X), np.searchsorted(self.classes_, self._checked_labels(X, y))
+        with torch.inference_mode():
+            scores, leverage = self.network_.left_out(to_tensor(rows, self.device), torch.from_numpy(codes))
+        return _novelty(scores, leverage).double().cpu().numpy()
 
     def remove_class(self, label: Any) -> Self:
         """Forgets a class: the model is then what it would be if the class had never been learnt."""
@@ -116,3 +128,8 @@ class AnalyticClassifier(IncrementalClassifier):
         if not self.keep_rows:
             raise ValueError("remove_class needs the training rows; fit with keep_rows=True")
         return int(found[0])
+
+
+def _novelty(scores: Tensor, leverage: Tensor) -> Tensor:
+    """The squared distance to the nearest corner, and the variance of the prediction."""
+    return scores.square().sum(dim=1) - 2 * scores.amax(dim=1) + 1 + leverage

@@ -93,3 +93,14 @@ class AnalyticNetwork(nn.Module):
         r"""Returns the score of each class, and the leverage $h^T (G + \lambda I)^{-1} h$ of each row."""
         H = self.features(X)
         return H @ self.weights, (H @ self.whitening).square().sum(dim=1)
+
+    def left_out(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        r"""Returns scores and leverage of rows that have trained the network, as if each of them had not.
+
+        With leverage $l$ and corner $e$ of the row's class, the solution without it scores it $(s - l e) / (1 - l)$,
+        with leverage $l / (1 - l)$; no other solution is computed.
+        """
+        scores, leverage = self(X)
+        rest = (1 - leverage).clamp_min(1e-6)
+        corners = one_hot(y, scores.shape[1]).to(scores.dtype)
+        return (scores - leverage[:, None] * corners) / rest[:, None], leverage / rest

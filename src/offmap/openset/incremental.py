@@ -1,5 +1,6 @@
 """Classifiers that learn new classes, and more rows of known ones, without a new fit on all rows."""
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
@@ -42,7 +43,7 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         """
         if not hasattr(self, "promise_"):
             return self.fit(X, y)
-        rows, labels = self._checked(X), check_labels(self, X, y)
+        rows, labels = self._checked(X), self._checked_labels(X, y)
         merged = self._with_new(labels)
         codes, old = np.searchsorted(merged, labels), np.searchsorted(merged, self.classes_)
         rng = as_generator(self.random_state)
@@ -56,6 +57,12 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         )
         self.calibrate_again()
         return self
+
+    def _checked_labels(self, X: Any, y: ArrayLike) -> NDArray[Any]:
+        with warnings.catch_warnings():
+            # A few rows may well be of as many classes: these are classes and no numbers to regress on.
+            warnings.filterwarnings("ignore", message="The number of unique classes")
+            return check_labels(self, X, y)
 
     def _with_new(self, labels: NDArray[Any]) -> NDArray[Any]:
         """All classes in ascending order; new labels must be of the same type and not the unknown label."""

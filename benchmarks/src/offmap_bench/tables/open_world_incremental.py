@@ -1,0 +1,78 @@
+"""Classes learnt in stages: what the first ones lose, and how far the end is from learning all at once."""
+
+import copy
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from offmap_bench.class_learners import Analytic, FineTuned, NearestMean, StreamingLDA
+from offmap_bench.table import Table
+from offmap_bench.tables.open_intents import SETS, embedded
+
+STAGES = 3
+COLUMNS = (
+    "BANKING 47 + 3 × 10",
+    "BANKING 32 + 3 × 15",
+    "BANKING 17 + 3 × 20",
+    "CLINC 90 + 3 × 20",
+    "CLINC 60 + 3 × 30",
+    "CLINC 30 + 3 × 40",
+)
+METRICS = ("all", "base", "new", "forgetting", "seconds")
+
+
+def measure(method: Any, column: str, seed: int) -> dict[str, float]:
+    """Learns the base classes and three stages; accuracies after the last one, and seconds of the last one."""
+    name, base, _, _, _, step = column.split()
+    (X, y), (X_test, y_test) = embedded(SETS[name], "train"), embedded(SETS[name], "test")
+    order = np.random.RandomState(seed).permutation(np.unique(y))
+    stages = np.split(order, [int(base), int(base) + int(step), int(base) + 2 * int(step)])
+    learner = copy.deepcopy(method)
+    if isinstance(learner, FineTuned):
+        learner = replace(learner, classes=np.sort(order))
+    of_base, of_all = np.isin(y_test, stages[0]), np.isin(y_test, order)
+    first, seconds = 0.0, 0.0
+    for place, stage in enumerate(stages):
+        rows = np.isin(y, stage)
+        start = perf_counter()
+        learner.learn(X[rows], y[rows])
+        seconds = perf_counter() - start
+        if place == 0:
+            first = float(np.mean(learner.predict(X_test[of_base]) == y_test[of_base]))
+    right = learner.predict(X_test) == y_test
+    found = {"all": right[of_all].mean(), "base": right[of_base].mean(), "new": right[of_all & ~of_base].mean()}
+    return {metric: float(value) for metric, value in found.items()} | {
+        "forgetting": first - float(found["base"]),
+        "seconds": seconds,
+    }
+
+
+TABLES = (
+    Table(
+        name="open-world-incremental",
+        source="The splits of continual generalised intent discovery, with labels",
+        caption="Classes come in three stages after the first ones; no learner but the refit sees old rows again.",
+        rows={
+            "nearest mean": NearestMean(),
+            "streaming LDA": StreamingLDA(),
+            "random projection + ridge": Analytic(),
+            "the same, refitted on all rows": Analytic(refit=True),
+            "fine-tuned softmax layer": FineTuned(),
+        },
+        columns=COLUMNS,
+        metrics=METRICS,
+        measure=measure,
+        seeds={"cpu": (0, 10, 20)},
+        profiles={"cpu": {}},
+        needs=("banking", "clinc"),
+        notes="Frozen all-MiniLM-L6-v2, all training rows, all test rows. Base and new are accuracies over all classes "
+        "after the last stage, on test rows of the base classes and of the others. Forgetting is the accuracy on the "
+        "base classes among themselves, before the stages, less that at the end, among all classes; the refit shows "
+        "how much of it is due to more classes and not to forgetting. Seconds are those of the last stage.",
+        higher_is_better={"all": True, "base": True, "new": True, "forgetting": False, "seconds": False},
+        formats={"all": ".1%", "base": ".1%", "new": ".1%", "forgetting": ".1%", "seconds": ".2f"},
+        average=True,
+    ),
+)
