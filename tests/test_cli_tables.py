@@ -235,7 +235,8 @@ def test_a_missing_file_is_noticed_before_anything_heavy_is_imported(arguments: 
     code = (
         "import sys, offmap.commands.app as app; sys.argv = ['offmap', *sys.argv[1:]]\n"
         "try: app.main()\n"
-        "except SystemExit as stop: print(stop.code, sorted({'numpy', 'pandas', 'sklearn', 'torch'} & set(sys.modules)))"
+        "except SystemExit as stop:\n"
+        "    print(stop.code, sorted({'numpy', 'pandas', 'sklearn', 'torch'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
     assert done.stdout == "2 []\n"
