@@ -70,7 +70,9 @@ def payments(n: int, seed: int) -> pd.DataFrame:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tables")
     frame = payments(600, 0)
-    frame.loc[:40, ["country", "amount", "fraud"]] = ["PE", 500.0, "yes"]
+    strange = frame.index < 41
+    frame = frame.assign(country=frame["country"].mask(strange, "PE"), amount=frame["amount"].mask(strange, 500.0))
+    frame = frame.assign(fraud=frame["fraud"].mask(strange, "yes"))
     frame.to_csv(folder / "all.csv", index=False)
     frame[frame["fraud"] == "no"].to_csv(folder / "train.csv", index=False)
     odd = payments(50, 1).drop(columns="fraud")
