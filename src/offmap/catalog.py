@@ -17,7 +17,10 @@ FAMILIES = ("openset", "density", "collaborative")
 # Where estimators are that can be saved, and the parts that are saved with them.
 _PACKAGES = frozenset(f"offmap.{package}" for package in (*FAMILIES, "calibration", "data", "sampling", "sampling.rl"))
 _KINDS = ("Detector", "Classifier")
-_SHARED = ("alpha", "calibration", "encoder", "image_shape", "random_state", "device", "rule", "unknown_label")
+_SHARED = (
+    *("alpha", "calibration", "folds", "confidence", "by_class", "contamination", "rule", "unknown_label"),
+    *("encoder", "image_shape", "random_state", "device"),
+)
 
 
 def load(path: str | os.PathLike[str], device: str | None = None, *, trusted: Sequence[str] = ()) -> Any:

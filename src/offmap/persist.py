@@ -161,7 +161,9 @@ def _rebuilt(content: Any, device: str | None, find_class: FindClass) -> Any:
         setattr(estimator, name, value)
     # Initial weights are drawn at random, which must not move the caller's random state.
     with local_seed(0):
-        getattr(estimator, "_build", lambda: None)()
+        # A model that consists of one model per fold has no networks of its own.
+        if not hasattr(estimator, "members_"):
+            getattr(estimator, "_build", lambda: None)()
     modules = _modules(estimator)
     if modules.keys() != content["modules"].keys():
         raise ModelFileError(f"its networks should be {sorted(modules)}, but are {sorted(content['modules'])}")

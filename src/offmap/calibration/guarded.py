@@ -13,9 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from offmap import parameters
 from offmap.calibration.contract import Classification, PromisedClassifier
+from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
 from offmap.calibration.foreign import checked_scores, row_count
-from offmap.calibration.promise import Promise
-from offmap.calibration.split import hold_out
+from offmap.calibration.mondrian import ClassPromise
+from offmap.calibration.notices import warn_of_uncovered
+from offmap.calibration.split import Split, hold_out, uncovered
+from offmap.calibration.surprise import surprise_steps
 from offmap.labels import check_labels, choose_unknown_label, known_classes
 from offmap.parameters import Fraction
 from offmap.random_state import RandomState, as_generator, seed_parts
@@ -32,7 +35,12 @@ class Guarded(PromisedClassifier, BaseEstimator):
         novelty_score: "max_softmax" (1 minus the largest probability), "max_logit" or "energy" (from the
             classifier's ``decision_function``), or a function of the fitted classifier and rows, higher for novel rows.
         alpha: Rate at which rows of known classes are rejected.
-        calibration: Share of the rows that ``fit`` holds out from training to set the threshold.
+        calibration: Share of the rows that ``fit`` holds out from training to set the threshold. With "cv" every row
+            trains and calibrates: one copy per fold is fitted (CV+), for data too small to hold rows out.
+        folds: Number of folds, and of copies, of ``calibration="cv"``.
+        confidence: Probability that the rate of this very model is at most ``alpha``, such as 0.9.
+        by_class: Keep the rate for each class instead of over the rows of all; ``predict_set`` then lists the classes
+            that a row may be of.
         unknown_label: What ``predict`` answers for novel rows; by default -1, or "unknown" among string labels.
         random_state: Seed of the split, and of the classifier where it has none of its own.
 
@@ -57,36 +65,68 @@ class Guarded(PromisedClassifier, BaseEstimator):
     _: KW_ONLY
     novelty_score: Literal["max_softmax", "max_logit", "energy"] | NoveltyFunction = "max_softmax"
     alpha: Fraction = 0.05
-    calibration: Fraction = 0.3
+    calibration: Fraction | Literal["cv"] = 0.3
+    folds: Folds = 5
+    confidence: Fraction | None = None
+    by_class: bool = False
     unknown_label: int | str | None = None
     random_state: RandomState = None
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Fits a copy of the classifier on a part of the rows and calibrates it on the rest."""
-        parameters.check(self)
+        self._start()
         labels, rng = check_labels(self, X, y), as_generator(self.random_state)
-        _, codes = known_classes(labels)
-        train, held_out = hold_out(codes, self.calibration, rng)
-        if len(held_out) == 0:
+        self.classes_, codes = known_classes(labels)
+        self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
+        if self.calibration == "cv":
+            splits = fold_splits(codes, self.folds, rng)
+            self.members_ = fit_members(self, X, labels, splits, rng)
+            if self.by_class:
+                self._join_class_promises()
+            self.promise_ = self._new_promise().fit(surprise_steps(sum(len(split.held_out) for split in splits)))
+            warn_of_lost_rows(len(codes), len(self.calibration_novelty_), self.alpha)
+            return self
+        split = hold_out(codes, self.calibration, rng)
+        if len(split.held_out) == 0:
             raise ValueError("y must have a class with more than one row, to hold rows out for calibration")
-        classifier = clone(self.classifier)
-        seed_parts(classifier, rng)
-        classifier.fit(_safe_indexing(X, train), labels[train])
-        return self._calibrate(classifier, _safe_indexing(X, held_out))
+        warn_of_uncovered(codes, uncovered(codes), self.classes_, self.alpha)
+        return self._fit_split(X, labels, split, rng)
 
-    def calibrate(self, X: Any) -> Self:
-        """Calibrates a classifier that is already fitted, on rows of its classes that it has **not** seen."""
-        parameters.check(self)
+    def calibrate(self, X: Any, y: Any = None) -> Self:
+        """Calibrates a classifier that is already fitted, on rows of its classes that it has **not** seen.
+
+        Args:
+            X: The rows.
+            y: Their classes, which ``by_class=True`` needs.
+        """
+        self._start()
         check_is_fitted(self.classifier, "classes_")
         if row_count(X) < 1:
             raise ValueError("X has 0 samples; calibrate needs at least 1")
-        return self._calibrate(self.classifier, X)
+        return self._calibrate(self.classifier, X, y)
 
-    def _calibrate(self, classifier: Any, X: Any) -> Self:
+    def _start(self) -> None:
+        parameters.check(self)
+        if self.confidence is not None and (self.calibration == "cv" or self.by_class):
+            raise ValueError('confidence cannot be combined with calibration="cv" or by_class=True')
+        for name in ("promise_", "members_", "class_promise_"):
+            self.__dict__.pop(name, None)
+
+    def _fit_split(self, X: Any, y: Any, split: Split, rng: np.random.Generator | None = None) -> Self:
+        """Trains on some rows and calibrates on others."""
+        classifier = clone(self.classifier)
+        seed_parts(classifier, rng or as_generator(self.random_state))
+        classifier.fit(_safe_indexing(X, split.train), y[split.train])
+        return self._calibrate(classifier, _safe_indexing(X, split.held_out), y[split.held_out])
+
+    def _calibrate(self, classifier: Any, X: Any, y: Any) -> Self:
         self.classifier_ = classifier
         self.classes_, _ = known_classes(np.asarray(classifier.classes_))
         self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
-        self.promise_ = Promise(alpha=self.alpha).fit(self._scored(X).novelty)
+        found = self._scored(X)
+        if self.by_class:
+            self.class_promise_ = ClassPromise(alpha=self.alpha).fit(*found, self._codes(y))
+        self.promise_ = self._new_promise().fit(found.novelty)
         return self
 
     def _classified(self, X: Any) -> Classification:

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from offmap.arrays import FloatArray, Rows
 from offmap.base import OpenWorldEstimator
-from offmap.calibration.promise import Promise
-from offmap.calibration.split import hold_out
+from offmap.calibration.notices import warn_of_uncovered
+from offmap.calibration.split import Split, hold_out, uncovered
 from offmap.collaborative.contract import EntityModel
 from offmap.collaborative.entities import EntityTable
 from offmap.collaborative.given import Embeddings, given_vectors, label_codes, label_set
@@ -46,8 +46,10 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
 
     Args:
         alpha: False-alarm rate that the threshold keeps, over the rows of all entities together.
-        calibration: Share of the rows held out from training to set the threshold and the p-values. With 0 all rows
-            train, and there are scores but no threshold and no p-values.
+        calibration: Share of the rows held out from training to set the threshold and the p-values. Each entity gives
+            up one row or more, since its score depends on how many rows it was trained on; of entities with one row
+            none is held out, and the promise does not cover them. With 0 all rows train, and there are scores but no
+            threshold and no p-values.
 
     Attributes:
         entity_ids_: Ids of the entities.
@@ -108,7 +110,7 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
         if len(ids) < 2:
             raise ValueError(f"entities must hold at least 2 entities, to tell them apart; got {len(ids)}")
         index = check_index(rows, _length(X), len(codes))
-        train, held_out = self._split(codes, rng)
+        train, held_out = self._split(codes, as_given(ids), rng)
         checked = self._training_rows(X, index[train], rng)
         self.labels_ = label_set(labels)
         with local_seed(draw_seed(rng)):
@@ -118,7 +120,7 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
             learned = self._fit(observed, given)
         self._fill_table(ids, learned, observed)
         scores = self._novelty_of(checked, index[held_out], codes[held_out]) if len(held_out) else np.empty(0)
-        self.promise_ = Promise(alpha=self.alpha).fit(scores)
+        self.promise_ = self._new_promise().fit(scores)
         return self
 
     def fit_predict(
@@ -298,10 +300,15 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
             raise ValueError(f"entities holds {unknown[0]!s}, which was never fitted; add_entity makes it known")
         return places
 
-    def _split(self, codes: Places, rng: np.random.Generator) -> tuple[Places, Places]:
+    def _split(self, codes: Places, ids: NDArray[Any], rng: np.random.Generator) -> Split:
         if self.calibration == 0:
-            return np.arange(len(codes)), np.arange(0)
-        return hold_out(codes, self.calibration, rng)
+            return Split(np.arange(len(codes)), np.arange(0))
+        small = uncovered(codes)
+        self.uncovered_ = [str(entity) for entity in ids[small]]
+        split = hold_out(codes, self.calibration, rng, from_every_group=True)
+        if len(split.held_out):
+            warn_of_uncovered(codes, small, ids, self.alpha)
+        return split
 
     def _training_rows(self, X: Any, index: Places, rng: np.random.Generator) -> Rows:
         if self._encoder_for(X) is None:

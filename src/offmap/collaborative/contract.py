@@ -9,7 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from offmap.arrays import FloatArray, Rows
 from offmap.calibration.contract import PromisedModel
 from offmap.calibration.promise import Promise
+from offmap.calibration.shift import Reweighted
 from offmap.collaborative.ids import Places, as_given, check_ids
+from offmap.random_state import RandomState
 from offmap.verdict import Verdict
 
 Pairs = tuple[Rows, Places, Places]
@@ -64,7 +66,9 @@ class EntityModel(PromisedModel):
         novelty = self.novelty(X, entities, rows=rows)
         return np.where(self._promise("predict").novel(novelty), -1, 1)
 
-    def p_value(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> FloatArray:  # type: ignore[override] # the entity is part of the question
+    def p_value(  # type: ignore[override] # the entity is part of the question
+        self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None, random_ties: RandomState = None
+    ) -> FloatArray:
         r"""The conformal p-value of each row under "this is a row like those of its entity"; small is novel.
 
         A row like the fitted ones gets a p-value of at most $\alpha$ with a probability of at most $\alpha$. This
@@ -74,7 +78,25 @@ class EntityModel(PromisedModel):
         flagged.
         """
         novelty = self.novelty(X, entities, rows=rows)
-        return self._promise("p_value").p_value(novelty)
+        return self._promise("p_value").p_value(novelty, random_ties=random_ties)
+
+    def select(  # type: ignore[override] # the entity is part of the question
+        self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None, fdr: float = 0.1, window: int = 500
+    ) -> NDArray[np.bool_]:
+        """Selects rows to look at, so that on average at most a share ``fdr`` of the selected ones are false alarms.
+
+        Args:
+            X: Rows or images.
+            entities: Id of the entity of each row.
+            rows: Row of ``X`` that each id in ``entities`` refers to, if not the one in its place.
+            fdr: Share of false alarms among the selected rows.
+            window: Consecutive rows that are judged together.
+        """
+        return self._selected(self.p_value(X, entities, rows=rows), fdr, window)
+
+    def reweight(self, X_calibration: Any, X_recent: Any) -> Reweighted:
+        """Not for models of entities: whether an entity's rows have shifted cannot be told from the rows of all."""
+        raise ValueError("reweight is for models that are asked about rows alone; recalibrate takes rows and entities")
 
     def assess(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> Verdict:  # type: ignore[override] # the entity is part of the question
         """Novelty, p-value and decision of each row for its entity, computed in one pass."""
@@ -96,7 +118,7 @@ class EntityModel(PromisedModel):
             rows: Row of ``X`` that each id in ``entities`` refers to, if not the one in its place.
         """
         novelty = self.novelty(X, entities, rows=rows)
-        return self._with_promise(Promise(alpha=self.alpha).fit(novelty), alpha=self.alpha)
+        return self._with_promise(self._new_promise().fit(novelty), alpha=self.alpha)
 
     def _promise(self, asked: str) -> Promise:
         if not self.promise_.has_rows:
