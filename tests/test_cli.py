@@ -66,7 +66,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     known[469:].to_csv(folder / "normal.csv", index=False)
     (frame[:60] * 10).assign(kind="strange").to_csv(folder / "novel.csv", index=False)
     known.assign(note="some words").to_csv(folder / "notes.csv", index=False)
-    frame.assign(device=[f"d{row % 9}" for row in range(len(frame))]).to_csv(folder / "readings.csv", index=False)
+    readings = frame.assign(device=[f"d{row % 9}" for row in range(len(frame))])
+    readings.to_csv(folder / "readings.csv", index=False)
+    readings[readings["device"] == "d3"].to_csv(folder / "readings-d3.csv", index=False)
     mixed = known.head(60).astype({"a": object, "b": object})
     mixed.loc[3, "a"], mixed.loc[7, "b"] = "three", "inf"
     mixed.to_csv(folder / "mixed.csv", index=False)

@@ -70,7 +70,9 @@ def payments(n: int, seed: int) -> pd.DataFrame:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tables")
     frame = payments(600, 0)
-    frame.loc[:40, ["country", "amount", "fraud"]] = ["PE", 500.0, "yes"]
+    strange = frame.index < 41
+    frame = frame.assign(country=frame["country"].mask(strange, "PE"), amount=frame["amount"].mask(strange, 500.0))
+    frame = frame.assign(fraud=frame["fraud"].mask(strange, "yes"))
     frame.to_csv(folder / "all.csv", index=False)
     frame[frame["fraud"] == "no"].to_csv(folder / "train.csv", index=False)
     odd = payments(50, 1).drop(columns="fraud")
@@ -235,8 +237,8 @@ def test_a_missing_file_is_noticed_before_anything_heavy_is_imported(arguments: 
     code = (
         "import sys, offmap.commands.app as app; sys.argv = ['offmap', *sys.argv[1:]]\n"
         "try: app.main()\n"
-        "except SystemExit as stop: print(stop.code, sorted("
-        "{'numpy', 'pandas', 'sklearn', 'torch'} & set(sys.modules)))"
+        "except SystemExit as stop:\n"
+        "    print(stop.code, sorted({'numpy', 'pandas', 'sklearn', 'torch'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
     assert done.stdout == "2 []\n"

@@ -81,7 +81,7 @@ def test_a_network_is_loaded_with_consent_only(tmp_path: Path) -> None:
 
 def test_nothing_else_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(foreign_parts.importlib, "import_module", asked.append)
+    monkeypatch.setattr("importlib.import_module", asked.append)
     assert foreign_parts.foreign_class("os.system", []) is None
     assert foreign_parts.foreign_class("sklearn.utils.Bunch", ["my.Network"]) is None
     assert asked == []
@@ -89,7 +89,7 @@ def test_nothing_else_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("input", "filename"), ("input", "file")])
 def test_a_transformer_that_would_read_files_is_refused(name: str, value: str) -> None:
-    content = foreign_parts.packed(TfidfVectorizer(**{name: value}), {})
+    content: Any = foreign_parts.packed(TfidfVectorizer(**{name: value}), {})
     with pytest.raises(ValueError, match="with which it would use files"):
         foreign_parts.unpacked(content, lambda path: foreign_parts.foreign_class(path, []))
 

@@ -1,5 +1,6 @@
 """Bounds how much memory a network may ask for while it is built from what a file says."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -53,7 +54,7 @@ class Allowance(TorchFunctionMode):
         return func(*args, **given)
 
 
-def allowance_for(tensors: list[Tensor]) -> Allowance:
+def allowance_for(sizes: Iterable[int]) -> Allowance:
     """Several times what the tensors of a file take: networks are built once, with masks and buffers of their own."""
-    stored = sum(tensor.numel() + _OVERHEAD for tensor in tensors)
+    stored = sum(size + _OVERHEAD for size in sizes)
     return Allowance(8 * stored + (1 << 22))

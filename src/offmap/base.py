@@ -138,7 +138,7 @@ class OpenWorldEstimator(BaseEstimator, ABC):
     def _join_members(self) -> Self:
         """Makes one promise of the members of the folds."""
         members = self.members_
-        if self.encoder is not None:
+        if hasattr(members[0], "encoder_"):
             self.input_shape_, self.n_features_in_ = members[0].input_shape_, members[0].n_features_in_
         rows = sum(len(member.calibration_novelty_) for member in members)
         self.promise_ = Promise(alpha=self.alpha).fit(surprise_steps(rows))
@@ -186,6 +186,8 @@ class Detector(PromisedDetector, OpenWorldEstimator):
         X, rng = self._opened(X)
         if self.contamination:
             X = self._trimmed(X, rng)
+            # Without the trimmed rows a table may be one of complete numbers.
+            X = self._rows(X, reset=True) if self._encoder_for(X) is None else X
         groups = np.zeros(len(X), dtype=np.int64)
         if self.calibration == "cv":
             self.members_ = fit_members(self, X, None, fold_splits(groups, self.folds, rng), rng)
@@ -194,8 +196,7 @@ class Detector(PromisedDetector, OpenWorldEstimator):
 
     def _opened(self, X: Any) -> tuple[Any, np.random.Generator]:
         rng = self._start()
-        encoder = self._encoder_for(X)
-        X = self._rows(X, reset=True) if encoder is None else X
+        X = self._rows(X, reset=True) if self._encoder_for(X) is None else X
         _require_two(X)
         return X, rng
 
@@ -300,8 +301,7 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
     def _opened(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[np.int64], np.random.Generator]:
         rng = self._start()
         self._require_rule()
-        encoder = self._encoder_for(X)
-        X = self._rows(X, reset=True) if encoder is None else X
+        X = self._rows(X, reset=True) if self._encoder_for(X) is None else X
         _require_two(X)
         self.classes_, codes = known_classes(check_labels(self, X, y))
         self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)

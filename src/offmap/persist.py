@@ -17,7 +17,6 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
@@ -198,7 +197,7 @@ def _restored(content: Any, consent: Consent) -> Any:
     _require_known_schema(content)
     try:
         # Initial weights are drawn at random, which must not move the caller's random state.
-        with local_seed(0), allowance_for(list(_tensors(content))):
+        with local_seed(0), allowance_for(_sizes(content)):
             return _rebuilt(content, consent)
     except ModelFileError:
         raise
@@ -206,15 +205,15 @@ def _restored(content: Any, consent: Consent) -> Any:
         raise ModelFileError(f"its content does not fit {content['class']}: {reason_of(error)}") from None
 
 
-def _tensors(value: Any) -> Iterator[Tensor]:
-    """All tensors in nested values, arrays of numbers among them."""
+def _sizes(value: Any) -> Iterator[int]:
+    """How many numbers each tensor and each array in nested values holds."""
     if isinstance(value, Tensor):
-        yield value
+        yield value.numel()
     elif isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        yield torch.from_numpy(value)
+        yield value.size
     elif isinstance(value, dict | list | tuple):
         for item in value.values() if isinstance(value, dict) else value:
-            yield from _tensors(item)
+            yield from _sizes(item)
 
 
 def _rebuilt(content: Any, consent: Consent) -> Any:

@@ -56,7 +56,8 @@ def require_spread(novelty: FloatArray) -> None:
         ValueError: all 100 calibration rows have the same score, 1; choose another score
     """
     if len(novelty) > 1 and (novelty == novelty[0]).all():
-        raise ValueError(f"all {len(novelty)} calibration rows have the same score, {novelty[0]:g}; choose another score")
+        same = f"all {len(novelty)} calibration rows have the same score, {novelty[0]:g}"
+        raise ValueError(f"{same}; choose another score")
 
 
 def row_count(X: Any) -> int:

@@ -52,7 +52,7 @@ def remove(
 
     with terminal.messages(quiet) as tell:
         loaded = load_entity_model(model)
-        _saved("Removed", remove_entities(loaded, loaded.entity_ids_.dtype.type(entities)), out, tell, as_json)
+        _saved("Removed", remove_entities(loaded, entities), out, tell, as_json)
 
 
 def _changed(

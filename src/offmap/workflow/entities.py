@@ -1,6 +1,7 @@
 """Entities of a fitted model: those that it does not know, and those to add, update or remove."""
 
 import os
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any, Literal
 
@@ -59,9 +60,13 @@ def update_entities(model: EntityDetector, rows: Any, entities: NDArray[Any]) ->
     return model.partial_fit(rows, entities)
 
 
-def remove_entities(model: EntityDetector, entities: NDArray[Any]) -> EntityDetector:
-    """Forgets entities; networks, threshold and the other entities stay as they are."""
-    return model.remove_entities(entities)
+def remove_entities(model: EntityDetector, entities: Sequence[str]) -> EntityDetector:
+    """Forgets entities, whose ids are given as texts; networks, threshold and the other entities stay as they are."""
+    if model.entity_ids_.dtype.kind == "U":
+        return model.remove_entities(np.asarray(entities))
+    if wrong := [entity for entity in entities if not entity.lstrip("-").isdecimal()]:
+        raise ValueError(f"entities must be integers, as the fitted ones are; got {wrong[0]!r}")
+    return model.remove_entities(np.asarray([int(entity) for entity in entities]))
 
 
 def load_entity_model(path: str | os.PathLike[str]) -> EntityDetector:

@@ -66,7 +66,7 @@ def fit_model(estimator: Estimator, data: Data, roles: Roles | None = None) -> E
     roles = roles or Roles()
     _give_encoder(estimator, data, roles)
     model = _fitted(estimator, data)
-    if isinstance(encoder := getattr(model, "encoder_", None), TableEncoder) and not (roles.id or roles.keep):
+    if isinstance(encoder := encoder_of(model), TableEncoder) and not (roles.id or roles.keep):
         roles = replace(roles, id=tuple(encoder.identifiers_))
     if roles.targeted:
         model.roles_ = roles.to_dict()
@@ -105,6 +105,12 @@ def entities_of(estimator: EntityDetector, data: Data) -> NDArray[Any]:
             "--entity COLUMN, an .npz file the key y, a folder of images one sub-folder per entity"
         )
     return data.y
+
+
+def encoder_of(model: Estimator) -> Any:
+    """The fitted encoder of a model, or of the first of its folds; None if it has none."""
+    first = (getattr(model, "members_", None) or [model])[0]
+    return getattr(first, "encoder_", None)
 
 
 def summary_of(model: Estimator) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from offmap import tensorfile
 from offmap.data import TableEncoder
-from offmap.workflow.fitting import Estimator, load_model, summary_of
+from offmap.workflow.fitting import Estimator, encoder_of, load_model, summary_of
 
 
 def information_on(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def information_on(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _columns(model: Estimator) -> Any:
-    encoder = getattr(model, "encoder_", None)
+    encoder = encoder_of(model)
     if isinstance(encoder, TableEncoder):
         return {line.column: f"{line.kind}: {line.about}" for line in encoder.schema().itertuples()}
     return list(map(str, getattr(model, "feature_names_in_", [])))

@@ -11,7 +11,7 @@ from offmap.collaborative.base import EntityDetector
 from offmap.data import Data, TableEncoder
 from offmap.verdict import Verdict
 from offmap.workflow.entities import NewEntities, assess_entities
-from offmap.workflow.fitting import Estimator, entities_of
+from offmap.workflow.fitting import Estimator, encoder_of, entities_of
 
 
 def assess(model: Estimator, data: Data) -> Verdict:
@@ -83,7 +83,7 @@ def no_scores(model: Estimator, kept: list[str]) -> pd.DataFrame:
 
 def rows_for(model: Estimator, data: Data) -> Any:
     """Rows as the model knows them; the names of features are compared where both sides have them."""
-    encoder = getattr(model, "encoder_", None)
+    encoder = encoder_of(model)
     known = getattr(encoder if isinstance(encoder, TableEncoder) else model, "feature_names_in_", None)
     if known is None:
         return data.X
@@ -108,7 +108,7 @@ def _beside(identity: pd.DataFrame | None, places: Any, scores: pd.DataFrame) ->
 
 def require_readable(model: Estimator, data: Data) -> None:
     """Refuses texts for a model of numbers, and the other way round."""
-    encoder = getattr(model, "encoder_", None)
+    encoder = encoder_of(model)
     texts, wanted = data.kind == "text", encoder is not None and not isinstance(encoder, TableEncoder)
     if texts and not wanted:
         raise ValueError(f"{data.name} holds texts, but the model was fitted on numbers")
