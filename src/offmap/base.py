@@ -273,6 +273,7 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         promise_: The ``Promise`` that decides, fitted on the held-out rows.
         threshold_: Rows with a novelty above it are rejected.
         calibration_novelty_: Novelty of the held-out rows, in ascending order.
+        uncovered_: Classes with too few rows to hold any out, which the promise does not cover.
         input_shape_: Shape of one row.
         history_: Mean of each training term per epoch, by name.
     """

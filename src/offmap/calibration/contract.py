@@ -18,7 +18,6 @@ from offmap.calibration.budget import Budget, chosen_rate
 from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.promise import Promise, RateInterval
 from offmap.calibration.selection import select_rows, warn_if_blind
-from offmap.calibration.shift import Reweighted
 from offmap.calibration.statement import in_words
 from offmap.calibration.surprise import surprise
 from offmap.labels import with_unknown
@@ -69,15 +68,6 @@ class PromisedModel(ABC):
         smallest, n = float(self.promise_.p_value([np.inf])[0]), len(self.calibration_novelty_)
         warn_if_blind(smallest, n, fdr, min(window, len(p_value)))
         return selected
-
-    def reweight(self, X_calibration: Any, X_recent: Any) -> Reweighted:
-        """The model with p-values for rows whose source has shifted; see ``Reweighted``.
-
-        Args:
-            X_calibration: Normal rows that the model has **not** seen.
-            X_recent: Recent rows, normal or not, without labels.
-        """
-        return Reweighted(self).fit(X_calibration, X_recent)
 
     @property
     def threshold_(self) -> float:

@@ -65,7 +65,6 @@ def row_count(X: Any) -> int:
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
-
 def _negated(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda X: -np.asarray(method(X), dtype=np.float64)
 

@@ -67,7 +67,7 @@ class Reweighted(BaseEstimator):
         >>> rng = np.random.default_rng(0)
         >>> model = NearestNeighborDetector(random_state=0).fit(rng.normal(size=(1000, 2)))
         >>> calibration, recent = rng.normal(size=(1000, 2)), rng.normal(0.7, 1, size=(1000, 2))
-        >>> shifted = model.reweight(calibration, recent)
+        >>> shifted = Reweighted(model).fit(calibration, recent)
         >>> bool(shifted.effective_rows_ < 1000)
         True
     """
@@ -84,6 +84,8 @@ class Reweighted(BaseEstimator):
         """
         parameters.check(self)
         check_is_fitted(self.model, "promise_")
+        if hasattr(self.model, "entity_ids_"):
+            raise ValueError("model must be asked about rows alone; a model of entities is recalibrated instead")
         old, new = _features(X_calibration), _features(X_recent)
         if old.shape[1] != new.shape[1]:
             raise ValueError(f"X_recent has {new.shape[1]} features; X_calibration has {old.shape[1]}")

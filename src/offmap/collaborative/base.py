@@ -56,6 +56,7 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
         entity_embeddings_: Embedding of each entity, in the order of ``entity_ids_``.
         entity_counts_: Number of rows that each entity was learnt from, in the order of ``entity_ids_``.
         entities_: The table of entities.
+        uncovered_: Entities with too few rows to hold any out, which the promise does not cover.
         features_: Maps rows to features.
         head_: Scores features against embeddings.
         solver_: Finds the embedding of an entity from its rows.

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from offmap.arrays import FloatArray, Rows
 from offmap.calibration.contract import PromisedModel
 from offmap.calibration.promise import Promise
-from offmap.calibration.shift import Reweighted
 from offmap.collaborative.ids import Places, as_given, check_ids
 from offmap.random_state import RandomState
 from offmap.verdict import Verdict
@@ -93,10 +92,6 @@ class EntityModel(PromisedModel):
             window: Consecutive rows that are judged together.
         """
         return self._selected(self.p_value(X, entities, rows=rows), fdr, window)
-
-    def reweight(self, X_calibration: Any, X_recent: Any) -> Reweighted:
-        """Not for models of entities: whether an entity's rows have shifted cannot be told from the rows of all."""
-        raise ValueError("reweight is for models that are asked about rows alone; recalibrate takes rows and entities")
 
     def assess(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> Verdict:  # type: ignore[override] # the entity is part of the question
         """Novelty, p-value and decision of each row for its entity, computed in one pass."""
