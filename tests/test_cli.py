@@ -226,7 +226,7 @@ def test_a_warning_is_one_line(run: Run, tmp_path: Path) -> None:
     warning, wrote = run("fit", "vae", "unlabelled.npy", *few).err.splitlines()
     assert warning == (
         "warning: 6 calibration rows cannot promise a false-alarm rate of 0.05; the rate is up to 0.14; "
-        "give more rows, a larger alpha or a larger calibration share"
+        "give more rows, a larger alpha or a larger calibration share: 19 are needed"
     )
     assert wrote.startswith("wrote")
 
