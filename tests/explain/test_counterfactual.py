@@ -75,7 +75,9 @@ def test_only_what_matters_is_changed_and_the_search_can_be_left_out() -> None:
 def test_a_change_that_is_not_needed_is_put_back() -> None:
     """The search tries four strongest parts and then six, so that five causes leave one part too many."""
     normal = np.random.default_rng(0).normal(size=(100, 12))
-    model = Calibrated(lambda rows: (np.asarray(rows) > 5).sum(axis=1)).calibrate(normal)
+    model = Calibrated(lambda rows: (np.asarray(rows) > 5).sum(axis=1) + 1e-9 * np.asarray(rows)[:, 0]).calibrate(
+        normal
+    )
     row = normal[:1].copy()
     row[0, [1, 3, 5, 7, 9]] = 8.0
     [found] = explain(model, row, reference=normal)

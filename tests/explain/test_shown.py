@@ -18,7 +18,7 @@ HOSTILE = ['<b> & "quoted"', "a\x00b", *(f"f{j}" for j in range(10))]
 def explanation() -> Explanation:
     row = X[0].copy()
     row[0], row[1] = 12.0, -9.0
-    return explain(NearestNeighborDetector(random_state=0).fit(X), [row], feature_names=HOSTILE)[0]
+    return explain(NearestNeighborDetector(random_state=0).fit(X), [row], feature_names=HOSTILE, method="exact")[0]
 
 
 def test_words_name_the_reasons_and_the_change(explanation: Explanation) -> None:
@@ -43,7 +43,7 @@ def test_json_holds_no_arrays_and_no_infinities(explanation: Explanation) -> Non
     assert found["counterfactual"]["p_value"] > 0.05
     assert found["reasons"][0]["part"] == HOSTILE[0]
     assert len(found["neighbors"]) == 5
-    endless = Calibrated(lambda rows: np.where(np.asarray(rows)[:, 0] > 5, np.inf, 0.0)).calibrate(X)
+    endless = Calibrated(lambda rows: np.where(np.asarray(rows)[:, 0] > 5, np.inf, np.asarray(rows)[:, 1])).calibrate(X)
     [infinite] = explain(endless, [[9.0, *X[0, 1:]]], reference=X)
     assert infinite.reasons(1)[0].part == "feature 0"
     json.dumps(infinite.to_dict(), allow_nan=False)
@@ -68,7 +68,7 @@ def test_a_normal_row_is_said_to_be_normal() -> None:
 
 def test_pictures_of_texts_mark_the_blamed_part_most() -> None:
     def unlike(texts: list[str]) -> np.ndarray:
-        return np.array([float("zebra" in text) for text in texts])
+        return np.array([float("zebra" in text) + ("7" in text) / 8 for text in texts])
 
     known = [f"my card number {n} is lost" for n in range(40)]
     [found] = explain(Calibrated(unlike).calibrate(known), "my card is lost, the zebra sings", reference=known)

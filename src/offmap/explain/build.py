@@ -20,7 +20,7 @@ from offmap.explain.reference import scoring_model
 from offmap.explain.wording import reason_in_words
 from offmap.verdict import Verdict
 
-Method = Literal["auto", "exact", "occlusion"]
+Method = Literal["occlusion", "exact"]
 
 
 def explain(
@@ -31,7 +31,7 @@ def explain(
     entities: ArrayLike | None = None,
     reference_entities: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
-    method: Method = "auto",
+    method: Method = "occlusion",
     counterfactual: bool = True,
     n_neighbors: int = 5,
     max_reference: int = 2_000,
@@ -51,8 +51,9 @@ def explain(
         reference_entities: Entity of each reference row, for entity detectors: a row is compared with those of its
             own entity.
         feature_names: Names of the columns of an array.
-        method: "exact" takes the contributions that the model itself gives, which sum to its novelty; "occlusion"
-            replaces parts by those of the nearest normal rows; "auto" is exact where the model can, else occlusion.
+        method: "occlusion" puts each part into the nearest normal rows and looks how much more novel they become. It
+            works for every model, and names causes best. "exact" takes the shares of the novelty that the model itself
+            gives, which sum to it: ``NearestNeighborDetector`` and ``MahalanobisDetector`` do.
         counterfactual: Whether to search for the smallest change after which the row is normal.
         n_neighbors: How many of the nearest normal rows to compare with. Texts and images use fewer to replace parts.
         max_reference: Most reference rows to search, drawn at random from more.
@@ -113,13 +114,12 @@ def top_reasons(model: PromisedModel, X: Any, reference: Any = None, k: int = 3,
 
 
 def _contributions(case: Case, X: Any, method: Method) -> tuple[FloatArray, bool]:
+    if method == "occlusion":
+        return occlusion(case.scorer, np.arange(len(case.verdict)), case.donors), False
     model = scoring_model(case.model)
-    can = hasattr(model, "contributions") and not hasattr(model, "encoder_")
-    if method == "exact" and not can:
+    if not hasattr(model, "contributions") or hasattr(model, "encoder_"):
         raise ValueError(f"method='exact' needs a score that is a sum over features; {type(model).__name__} has none")
-    if can and method != "occlusion":
-        return case.composition.per_part(model.contributions(X)), True
-    return occlusion(case.scorer, np.arange(len(case.verdict)), case.donors), False
+    return case.composition.per_part(model.contributions(X)), True
 
 
 def _counterfactuals(case: Case, contributions: FloatArray) -> dict[int, Counterfactual]:

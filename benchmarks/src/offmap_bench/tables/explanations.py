@@ -45,7 +45,7 @@ class Explained:
     """
 
     model: str
-    method: Method = "auto"
+    method: Method = "occlusion"
 
 
 def measure_tables(row: Explained, column: str, seed: int) -> dict[str, float]:
