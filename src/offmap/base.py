@@ -168,7 +168,8 @@ class Detector(PromisedDetector, OpenWorldEstimator):
 
     def _learn(self, X: Any, split: Split, rng: np.random.Generator) -> Self:
         rows = X if self.encoder is None else self._encoded(X, None, split.train, rng)
-        warn_of_copies(rows)
+        if self.encoder is None:
+            warn_of_copies(rows)
         with local_seed(draw_seed(rng)):
             self._fit(to_tensor(rows[split.train], self.device))
         self.promise_ = self._new_promise().fit(self._scored(self._novelty, rows[split.held_out]))
@@ -273,7 +274,8 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
     def _learn(self, X: Any, y: ArrayLike, codes: NDArray[np.int64], split: Split, rng: np.random.Generator) -> Self:
         train, held_out = split
         rows = X if self.encoder is None else self._encoded(X, y, train, rng)
-        warn_of_copies(rows)
+        if self.encoder is None:
+            warn_of_copies(rows)
         with local_seed(draw_seed(rng)):
             self._fit(to_tensor(rows[train], self.device), torch.from_numpy(codes[train]).to(self.device))
         own = self.own_threshold if self.rule == "own" else None
@@ -298,11 +300,12 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         else:
             assert self.calibration != "cv"
             split = hold_out(codes, self.calibration, rng)
+        if self.rule == "calibrated" and len(split.held_out) == 0:
+            raise ValueError('rule="calibrated" needs calibration above 0, and a class of y with more than one row')
+        if len(split.held_out):
             small = uncovered(codes)
             self.uncovered_ = [str(name) for name in self.classes_[small]]
             warn_of_uncovered(codes, small, self.classes_, self.alpha)
-        if self.rule == "calibrated" and len(split.held_out) == 0:
-            raise ValueError('rule="calibrated" needs calibration above 0, and a class of y with more than one row')
         return split
 
     def _classified(self, X: Any) -> Classification:

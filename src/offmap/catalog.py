@@ -58,10 +58,13 @@ class Method:
         """Name, default and meaning of each parameter, its own first."""
         fields = dataclasses.fields(self.cls)
         own = [field for field in fields if field.name not in _SHARED]
+        shared = sorted(
+            (field for field in fields if field.name in _SHARED), key=lambda field: _SHARED.index(field.name)
+        )
         about = _documented(self.cls)
         return [
             {"parameter": field.name, "default": repr(field.default), "meaning": about.get(field.name, "")}
-            for field in (*own, *(field for field in fields if field.name in _SHARED))
+            for field in (*own, *shared)
         ]
 
 

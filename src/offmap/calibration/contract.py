@@ -22,6 +22,7 @@ from offmap.calibration.shift import Reweighted
 from offmap.calibration.statement import in_words
 from offmap.calibration.surprise import surprise
 from offmap.labels import with_unknown
+from offmap.parameters import Fraction
 from offmap.random_state import RandomState
 from offmap.verdict import Verdict
 
@@ -33,8 +34,9 @@ class PromisedModel(ABC):
     """
 
     promise_: Promise
-    alpha: float
-    confidence: float | None
+    # As the parameters of the models are annotated: the annotations are their checks.
+    alpha: Fraction
+    confidence: Fraction | None
 
     @abstractmethod
     def novelty(self, X: Any) -> FloatArray:
