@@ -57,8 +57,8 @@ def test_every_method_and_parameter_is_explained(each: offmap.catalog.Method) ->
 def test_the_parameters_of_a_method_come_before_the_shared_ones() -> None:
     names = [parameter["parameter"] for parameter in method("vae").parameters()]
     assert names[0] == "likelihood"
-    assert names[-9:-4] == ["alpha", "calibration", "folds", "confidence", "contamination"]
-    assert names[-4:] == ["encoder", "image_shape", "random_state", "device"]
+    promises = ["alpha", "calibration", "folds", "confidence", "contamination"]
+    assert names[-9:] == [*promises, "encoder", "image_shape", "random_state", "device"]
     meanings = {parameter["parameter"]: parameter["meaning"] for parameter in method("vae").parameters()}
     assert (
         meanings["alpha"]

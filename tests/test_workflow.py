@@ -153,7 +153,6 @@ def words(n: int, seed: int) -> Data:
     )
 
 
-@pytest.mark.filterwarnings("ignore:.*are copies of other rows")
 def test_texts_go_through_an_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "TextEncoder", Lengths)
     model = fit_model(configure("msp"), words(300, seed=0))

@@ -207,7 +207,8 @@ class Detector(PromisedDetector, OpenWorldEstimator):
 
     def _fit_and_calibrate(self, X: Any, split: Split, rng: np.random.Generator) -> Self:
         rows = X if self._encoder_for(X) is None else self._encoded(X, None, split.train, rng)
-        warn_of_copies(rows)
+        if rows is X:
+            warn_of_copies(rows)
         with local_seed(draw_seed(rng)):
             self._fit(to_tensor(rows[split.train], self.device))
         self.promise_ = self._new_promise().fit(self._scored(self._novelty, rows[split.held_out]))
@@ -318,7 +319,8 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
     ) -> Self:
         train, held_out = split
         rows = X if self._encoder_for(X) is None else self._encoded(X, y, train, rng)
-        warn_of_copies(rows)
+        if rows is X:
+            warn_of_copies(rows)
         with local_seed(draw_seed(rng)):
             self._fit(to_tensor(rows[train], self.device), torch.from_numpy(codes[train]).to(self.device))
         own = self.own_threshold if self.rule == "own" else None
@@ -347,11 +349,12 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         else:
             assert self.calibration != "cv"
             split = hold_out(codes, self.calibration, rng)
+        if self.rule == "calibrated" and len(split.held_out) == 0:
+            raise ValueError('rule="calibrated" needs calibration above 0, and a class of y with more than one row')
+        if len(split.held_out):
             small = uncovered(codes)
             self.uncovered_ = [str(name) for name in self.classes_[small]]
             warn_of_uncovered(codes, small, self.classes_, self.alpha)
-        if self.rule == "calibrated" and len(split.held_out) == 0:
-            raise ValueError('rule="calibrated" needs calibration above 0, and a class of y with more than one row')
         return split
 
     def _classified(self, X: Any) -> Classification:

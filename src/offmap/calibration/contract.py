@@ -21,6 +21,7 @@ from offmap.calibration.selection import select_rows, warn_if_blind
 from offmap.calibration.statement import in_words
 from offmap.calibration.surprise import surprise
 from offmap.labels import with_unknown
+from offmap.parameters import Fraction
 from offmap.random_state import RandomState
 from offmap.verdict import Verdict
 
@@ -32,8 +33,9 @@ class PromisedModel(ABC):
     """
 
     promise_: Promise
-    alpha: float
-    confidence: float | None
+    # As the parameters of the models are annotated: the annotations are their checks.
+    alpha: Fraction
+    confidence: Fraction | None
 
     @abstractmethod
     def novelty(self, X: Any) -> FloatArray:
