@@ -7,6 +7,7 @@ import pickle
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -204,7 +205,7 @@ def test_numbers_survive_a_csv(tmp_path_factory: pytest.TempPathFactory, rows: l
         ("text\nhello\n\nthere\n", {"text": "text"}, "column 'text' of .* has 1 missing values in 3 rows"),
     ],
 )
-def test_table_refuses(tmp_path: Path, content: str, options: dict[str, str], message: str) -> None:
+def test_table_refuses(tmp_path: Path, content: str, options: dict[str, Any], message: str) -> None:
     (tmp_path / "a.csv").write_text(content)
     with pytest.raises(ValueError, match=message):
         read(tmp_path / "a.csv", **options)
