@@ -260,7 +260,12 @@ def test_tsv_knows_no_quotes(tmp_path: Path) -> None:
 def test_options_of_another_format_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", X)
     (tmp_path / "a.csv").write_text("a\n1\n")
-    for path, options in (("a.npy", {"label": "y"}), ("a.npy", {"split": "test"}), ("a.csv", {"split": "test"})):
+    wrong: list[tuple[str, dict[str, Any]]] = [
+        ("a.npy", {"label": "y"}),
+        ("a.npy", {"split": "test"}),
+        ("a.csv", {"split": "test"}),
+    ]
+    for path, options in wrong:
         with pytest.raises(ValueError, match=f"{next(iter(options))} must be left out"):
             read(tmp_path / path, **options)
 
