@@ -21,7 +21,7 @@ from offmap.density import NearestNeighborDetector
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame({"a": RNG.normal(size=200), "c": RNG.choice(["x", "y"], 200)})
-TEXTS = [f"{word} {RNG.integers(9)}" for word in ("pay a bill", "book a flight") for _ in range(60)]
+TEXTS = [f"{word} {RNG.integers(10**6)}" for word in ("pay a bill", "book a flight") for _ in range(60)]
 ENCODERS: dict[str, tuple[Any, Any]] = {
     "columns": (
         make_column_transformer(

@@ -7,6 +7,7 @@ import pickle
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -204,7 +205,7 @@ def test_numbers_survive_a_csv(tmp_path_factory: pytest.TempPathFactory, rows: l
         ("text\nhello\n\nthere\n", {"text": "text"}, "column 'text' of .* has 1 missing values in 3 rows"),
     ],
 )
-def test_table_refuses(tmp_path: Path, content: str, options: dict[str, str], message: str) -> None:
+def test_table_refuses(tmp_path: Path, content: str, options: dict[str, Any], message: str) -> None:
     (tmp_path / "a.csv").write_text(content)
     with pytest.raises(ValueError, match=message):
         read(tmp_path / "a.csv", **options)
@@ -259,7 +260,12 @@ def test_tsv_knows_no_quotes(tmp_path: Path) -> None:
 def test_options_of_another_format_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", X)
     (tmp_path / "a.csv").write_text("a\n1\n")
-    for path, options in (("a.npy", {"label": "y"}), ("a.npy", {"split": "test"}), ("a.csv", {"split": "test"})):
+    wrong: list[tuple[str, dict[str, Any]]] = [
+        ("a.npy", {"label": "y"}),
+        ("a.npy", {"split": "test"}),
+        ("a.csv", {"split": "test"}),
+    ]
+    for path, options in wrong:
         with pytest.raises(ValueError, match=f"{next(iter(options))} must be left out"):
             read(tmp_path / path, **options)
 
