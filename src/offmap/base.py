@@ -363,7 +363,7 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
     def _scored(self, rows: Rows) -> Classification:
         proba, novelty = in_chunks(self._classify, rows, self.device, self._row_width())
         # Nothing is known of a row that overflows the network: every class is equally likely.
-        proba = np.nan_to_num(proba.astype(np.float64), nan=1 / len(self.classes_))
+        proba = np.nan_to_num(proba.astype(np.float64), copy=False, nan=1 / len(self.classes_))
         return Classification(proba, _ordered(novelty))
 
     def _try_out(self, rows: Rows) -> None:

@@ -64,6 +64,12 @@ class ADBClassifier(ClosedSetClassifier):
     def _build(self) -> None:
         self.network_ = self._new_network(extra_classes=int(self.negative_weight > 0))
 
+    def _check_fitted(self) -> None:
+        """Radii and centroids are looked up by class: a file must have one of each per class."""
+        if self.radii_.shape != (len(self.classes_),) or len(self.centroids_) != len(self.classes_):
+            raise ValueError("radii_ and centroids_ must have one entry per class")
+        super()._check_fitted()
+
     def _fit(self, X: Tensor, y: Tensor) -> None:
         self._fit_closed(X, y, negative_weight=self.negative_weight)
         with torch.no_grad():
