@@ -15,6 +15,10 @@ from offmap.calibration import CalibrationWarning, Promise, RateInterval
 from offmap.openset.incremental import IncrementalClassifier
 
 
+# Calibration rows are repeated until there are so many.
+_ENOUGH = 100
+
+
 @dataclass(frozen=True)
 class Calibration:
     """How the threshold of a version was set.
@@ -84,13 +88,15 @@ def calibrate(
         return _said(model, len(answers), 0)
     novelty = _unseen_novelty(model, X[known], answers, np.asarray(trained)[known])
     stand_in = np.concatenate([novelty[taught], model.calibration_novelty_])
-    mixed = np.concatenate([novelty[~taught], order_statistics(stand_in, int(taught.sum()))])
+    # Few rows are repeated: a few order statistics of the stand-ins would leave out their tail.
+    times = math.ceil(_ENOUGH / len(answers))
+    mixed = np.concatenate([np.repeat(novelty[~taught], times), order_statistics(stand_in, times * int(taught.sum()))])
     if model.rule == "calibrated":
         with warnings.catch_warnings():
             # Too few rows are reported in the status, every time, not only once as a warning.
             warnings.simplefilter("ignore", CalibrationWarning)
             model.promise_ = Promise(alpha=model.alpha).fit(mixed)
-    return _said(model, len(answers), 0)
+    return _said(model, len(answers), 0, rows=len(answers))
 
 
 def leaves_out(model: IncrementalClassifier) -> bool:
@@ -133,7 +139,11 @@ def measured(alarms: int, rows: int) -> RateInterval | None:
     return RateInterval(alarms / rows, low, high, rows)
 
 
-def _said(model: IncrementalClassifier, audits: int, uncovered: int) -> Calibration:
-    rate = model.promise_.false_alarm_rate if model.rule == "calibrated" else None
-    expected = None if rate is None else (rate.rate, rate.low, rate.high)
-    return Calibration(model.alpha, len(model.calibration_novelty_), audits, uncovered, expected)
+def _said(model: IncrementalClassifier, audits: int, uncovered: int, rows: int | None = None) -> Calibration:
+    """What the threshold is worth; repeated rows count once."""
+    promise, rows = model.promise_, len(model.calibration_novelty_) if rows is None else rows
+    if model.rule == "own" or not rows:
+        return Calibration(model.alpha, rows, audits, uncovered, None)
+    above = round(rows * float(promise.novel(promise.calibration_novelty_).mean()))
+    low, high = (float(beta.ppf(end, above + 1, max(rows - above, 1))) for end in (0.025, 0.975))
+    return Calibration(model.alpha, rows, audits, uncovered, ((above + 1) / (rows + 1), low, high))
