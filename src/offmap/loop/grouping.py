@@ -17,8 +17,10 @@ _MOST_WAITING, _MOST_KNOWN = 2500, 1500
 # two groups of one class are named alike, but a group of two classes must be split.
 _PER_CLASS = 10
 _CANDIDATES = 80
-# Of the numbers of groups that agree with the known classes nearly as well as the best one, the largest is taken.
+# Numbers of groups that agree with the known classes nearly as well as the best one are all good. The one at which the
+# cost of joining two groups rises most is taken if it rises that much, and the largest number otherwise.
 _TOLERANCE = 0.05
+_CLEAR_RISE = 1.2
 # A row nearly as close to another centre as to its own fits neither.
 _CLEARLY = 0.95
 _PASSES = 10
@@ -98,8 +100,22 @@ def _cut(tree: NDArray[np.float64], known: Codes) -> Codes:
     tried = np.unique(np.geomspace(2, max(rows // 2, 2), _CANDIDATES).astype(int))
     cuts = [fcluster(tree, count, "maxclust") for count in tried]
     agreement = np.array([adjusted_rand_score(known, cut[rows - len(known) :]) for cut in cuts])
-    finest = np.flatnonzero(agreement >= agreement.max() - _TOLERANCE)[-1]
-    return np.unique(cuts[finest], return_inverse=True)[1].astype(np.int64)
+    good = np.flatnonzero(agreement >= agreement.max() - _TOLERANCE)
+    count = _clear_count(tree[::-1, 2], int(tried[good[0]]), int(tried[good[-1]]))
+    return np.unique(fcluster(tree, count, "maxclust"), return_inverse=True)[1].astype(np.int64)
+
+
+def _clear_count(heights: NDArray[np.float64], low: int, high: int) -> int:
+    """The number of clusters from ``low`` to ``high`` after which joining two costs most more; else ``high``.
+
+    Args:
+        heights: Costs of the joins, from the last one, which leaves one cluster, to the first.
+        low: Fewest clusters.
+        high: Most clusters.
+    """
+    counts = np.arange(max(low, 2), high + 1)
+    rise = heights[counts - 2] / np.maximum(heights[counts - 1], 1e-300)
+    return int(counts[rise.argmax()]) if rise.max(initial=0) >= _CLEAR_RISE else high
 
 
 def _refined(rows: Vectors, centres: Vectors) -> Vectors:

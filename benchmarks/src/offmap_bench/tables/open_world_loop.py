@@ -183,8 +183,8 @@ TABLES = (
         "person sees 5 rows of a group, from the centre to the edge, and names it if 4 agree; otherwise it is split "
         "once or put off. Decisions and rows read include audit rows. Accuracy counts the most likely class, on all "
         "test rows: those of classes that were not learnt are wrong. False alarms are test rows of learnt classes "
-        "that are rejected, mean over rounds 2 to 6 (for random labels after the last label): weighted by the shares of "
-        "the classes in the stream, of which the promise speaks, and with all classes alike.",
+        "that are rejected, mean over rounds 2 to 6 (for random labels after the last label): weighted by the shares "
+        "of the classes in the stream, of which the promise speaks, and with all classes alike.",
         higher_is_better={"accuracy": True, "base accuracy": True},
         formats=dict.fromkeys(
             ("accuracy", "base accuracy", "false alarms", "false alarms, classes alike", "novel rows found", "purity"),
