@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench fuzz clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/offmap demo
@@ -21,6 +21,13 @@ check: $(VENV)/.dev
 # `make bench` lists the tables and figures; `make bench TABLE=open-intents`, or several names in quotes, runs them.
 bench: $(VENV)/.dev
 	$(BIN)/python -m offmap_bench $(TABLE)
+
+# Hours of damaged model files and odd inputs; `make fuzz FILES=2000 INPUTS=2000 SEED=7` is a shorter run.
+FILES ?= 20000
+INPUTS ?= 20000
+SEED ?= 0
+fuzz: $(VENV)/.dev
+	$(BIN)/python -m tests.fuzz.campaign --files $(FILES) --inputs $(INPUTS) --seed $(SEED)
 
 clean:
 	rm -rf $(VENV) build *.egg-info src/*.egg-info benchmarks/build benchmarks/src/*.egg-info

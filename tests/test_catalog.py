@@ -8,6 +8,7 @@ import re
 import pytest
 
 import offmap
+from offmap import density
 from offmap.base import Detector, OpenSetClassifier
 from offmap.catalog import FAMILIES, Method, method, methods, public_class, require_distinct
 from offmap.collaborative.base import EntityDetector
@@ -56,7 +57,8 @@ def test_every_method_and_parameter_is_explained(each: offmap.catalog.Method) ->
 def test_the_parameters_of_a_method_come_before_the_shared_ones() -> None:
     names = [parameter["parameter"] for parameter in method("vae").parameters()]
     assert names[0] == "likelihood"
-    assert names[-6:] == ["alpha", "calibration", "encoder", "image_shape", "random_state", "device"]
+    assert names[-9:-4] == ["alpha", "calibration", "folds", "confidence", "contamination"]
+    assert names[-4:] == ["encoder", "image_shape", "random_state", "device"]
     meanings = {parameter["parameter"]: parameter["meaning"] for parameter in method("vae").parameters()}
     assert (
         meanings["alpha"]
@@ -121,3 +123,10 @@ def test_two_methods_of_one_name_are_refused() -> None:
     clash = [Method("msp", "openset", MSPClassifier), Method("msp", "density", MSPDetector)]
     with pytest.raises(ValueError, match="MSPClassifier and MSPDetector are both called 'msp'"):
         require_distinct(clash)
+
+
+def test_a_clash_between_families_is_noticed_when_methods_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(density, "MSPDetector", Detector, raising=False)
+    monkeypatch.setattr(density, "__all__", [*density.__all__, "MSPDetector"])
+    with pytest.raises(ValueError, match="are both called 'msp'; rename one"):
+        methods()

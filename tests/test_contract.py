@@ -10,9 +10,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.random_projection import GaussianRandomProjection
 
 import offmap
 from offmap.calibration import CalibrationWarning
+from offmap.collaborative import SeparateGaussianDetector
+from offmap.density import NearestNeighborDetector
 from offmap.openset import MSPClassifier
 from tests.estimators import CLASSES, CLASSIFIERS, DETECTORS, small
 
@@ -154,6 +159,18 @@ def test_an_encoder_does_not_learn_from_the_held_out_rows(cls: Any) -> None:
     assert np.mean(model.predict(X[300:]) == -1) < 0.2
 
 
+@pytest.mark.parametrize("cls", [MSPClassifier, NearestNeighborDetector, SeparateGaussianDetector])
+def test_a_random_step_inside_an_encoder_follows_the_seed(cls: Any) -> None:
+    X, y = blobs()
+    asked = (X, y) if cls is SeparateGaussianDetector else (X,)
+    encoder = make_pipeline(StandardScaler(), GaussianRandomProjection(2))
+    models = [small(cls, encoder=encoder, random_state=seed).fit(X, y) for seed in (0, 0, 1)]
+    first, again, other = (model.novelty(*asked).tobytes() for model in models)
+    assert first == again
+    assert first != other
+    assert encoder.get_params()["gaussianrandomprojection__random_state"] is None
+
+
 def test_sparse_rows_of_an_encoder_are_taken() -> None:
     texts, kinds = ["red apple", "green apple", "blue car", "black car"] * 30, ["fruit", "fruit", "car", "car"] * 30
     model = small(MSPClassifier, encoder=TfidfVectorizer(), epochs=50, calibration=0.3).fit(texts, kinds)
@@ -161,7 +178,7 @@ def test_sparse_rows_of_an_encoder_are_taken() -> None:
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
-def test_one_row_a_class_cannot_be_calibrated(cls: Any) -> None:
+def test_one_row_per_class_cannot_be_calibrated(cls: Any) -> None:
     X, _ = blobs(4)
     with pytest.raises(ValueError, match="more than one row"):
         small(cls, rule="calibrated").fit(X, [0, 1, 2, 3])

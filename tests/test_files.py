@@ -5,6 +5,7 @@ import signal
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,35 @@ def test_a_kill_leaves_the_old_file_whole(old: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, str(old)], check=False)
     assert ended.returncode == -signal.SIGKILL
     assert old.read_text() == "old"
+
+
+def test_what_killed_processes_left_is_removed_and_what_others_write_is_not(old: Path) -> None:
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, str(old)], check=False)
+    assert len(list(old.parent.iterdir())) == 2
+    with replacing(old) as mine, replacing(old) as another:
+        assert {*old.parent.iterdir()} == {old, mine, another}
+        another.write_text("other")
+        mine.write_text("mine")
+    assert list(old.parent.iterdir()) == [old]
+    assert old.read_text() == "mine"
+
+
+def test_threads_that_write_leave_the_umask_alone(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+
+        def write(number: int) -> int:
+            with replacing(tmp_path / f"{number % 7}.csv") as fresh:
+                fresh.write_text("new")
+            (tmp_path / f"{number}.txt").touch()
+            return mode(tmp_path / f"{number}.txt")
+
+        with ThreadPoolExecutor(8) as pool:
+            assert set(pool.map(write, range(300))) == {0o640}
+        assert os.umask(0o027) == 0o027
+    finally:
+        os.umask(before)
 
 
 def test_bytes_are_on_disk_before_the_name_points_to_them(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:

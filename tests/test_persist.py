@@ -120,13 +120,13 @@ from pathlib import Path
 import offmap
 from offmap import tensorfile
 
-def killed_half_way(tensors, path, metadata):
+def killed_half_way(path, content):
     whole = Path(sys.argv[1]).read_bytes()
-    Path(path).write_bytes(whole[: len(whole) // 2])
+    written(path, whole[: len(whole) // 2])
     os.kill(os.getpid(), signal.SIGKILL)
 
 model = offmap.load(sys.argv[1])
-tensorfile.save_file = killed_half_way
+Path.write_bytes, written = killed_half_way, Path.write_bytes
 model.save(sys.argv[1])
 """
 

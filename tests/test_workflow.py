@@ -1,6 +1,8 @@
 """From data to a model, from a model to scores."""
 
+import errno
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
@@ -11,18 +13,21 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from offmap import workflow
 from offmap.base import Detector, OpenSetClassifier
 from offmap.data import Data
 from offmap.data.rows import as_texts
+from offmap.errors import WorkFailed
 from offmap.metrics import auroc, open_set_summary
 from offmap.workflow import (
     configure,
     evaluate_model,
     fit_model,
+    fitting,
+    load_model,
     name_of,
     promise_of,
     require_writable,
+    save_model,
     score_rows,
     summary_of,
     write_frame,
@@ -148,8 +153,9 @@ def words(n: int, seed: int) -> Data:
     )
 
 
+@pytest.mark.filterwarnings("ignore:.*are copies of other rows")
 def test_texts_go_through_an_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workflow, "TextEncoder", Lengths)
+    monkeypatch.setattr(fitting, "TextEncoder", Lengths)
     model = fit_model(configure("msp"), words(300, seed=0))
     assert isinstance(model.encoder, Lengths)
     found = evaluate_model(model, words(100, seed=1), Data(as_texts(["word " * 50]), name="novel")).metrics
@@ -174,7 +180,7 @@ def test_a_table_is_written_whole(tmp_path: Path, suffix: str) -> None:
 
 
 def test_a_table_of_another_kind_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"must end in \.parquet or \.csv; got .*scores\.xlsx"):
+    with pytest.raises(ValueError, match=r"must end in \.parquet or \.csv or \.jsonl; got .*scores\.xlsx"):
         write_frame(pd.DataFrame({"row": [0]}), tmp_path / "scores.xlsx")
     assert not list(tmp_path.iterdir())
 
@@ -249,3 +255,48 @@ def test_unsigned_labels_are_scored_and_evaluated(dtype: Any) -> None:
     model = fit_model(configure("msp", ["epochs=10"]), unsigned)
     assert set(score_rows(model, novel)["label"]) <= {-1, 5, 6, 7}
     assert evaluate_model(model, unsigned, novel).metrics["known_accuracy"] > 0.9
+
+
+@pytest.mark.parametrize("name", ["a/0.png", "a/new.png", "a/notes.txt"])
+def test_an_output_never_replaces_a_file_in_a_folder_that_is_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a").mkdir()
+    for taken in ("0.png", "notes.txt"):
+        (tmp_path / "a" / taken).write_text("input")
+    with pytest.raises(ValueError, match="it is read as well; name another file"):
+        require_writable(tmp_path / name, inputs=[str(tmp_path)])
+    require_writable(tmp_path / "a" / "model.safetensors", inputs=[str(tmp_path)])
+
+
+def test_class_names_do_not_become_formulas_in_csv(tmp_path: Path) -> None:
+    labels = ["=HYPERLINK(1)", "+1", "@x", "-2", "\t=1", "cat", "\x1b[31mred"]
+    write_frame(pd.DataFrame({"label": labels, "novelty": [-1.5] * 7}), tmp_path / "a.csv")
+    found = pd.read_csv(tmp_path / "a.csv", dtype={"label": str})
+    assert found["label"].tolist() == ["'=HYPERLINK(1)", "'+1", "'@x", "'-2", "\\t=1", "cat", "\\x1b[31mred"]
+    assert found["novelty"].tolist() == [-1.5] * 7
+    write_frame(pd.DataFrame({"label": labels}), tmp_path / "a.parquet")
+    assert pd.read_parquet(tmp_path / "a.parquet")["label"].tolist() == labels
+
+
+def test_a_full_disk_keeps_the_model_and_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "free").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "free"))
+    write = Path.write_bytes
+
+    def fill(path: Path, content: Any) -> int:
+        if "full" in path.parts:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", fill)
+    fitted: Any = fit_model(configure("nearest-neighbor"), blobs(300))
+    with pytest.raises(
+        WorkFailed, match=r"No space left on device; the fitted model was kept as .*safetensors"
+    ) as told:
+        save_model(fitted, tmp_path / "full" / "model")
+    kept: Any = load_model(str(told.value).rpartition(" ")[2])
+    assert kept.novelty(blobs(20).X).tobytes() == fitted.novelty(blobs(20).X).tobytes()
+    assert list((tmp_path / "full").iterdir()) == []
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "full"))
+    with pytest.raises(WorkFailed, match="nor could the model be kept in"):
+        save_model(fitted, tmp_path / "full" / "model")

@@ -107,8 +107,9 @@ def test_everything_is_written_where_places_says_whatever_the_working_directory(
     assert list((tmp_path / "elsewhere").iterdir()) == []
     written = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     cells = [f"results/cpu/powers-small/{row}--powers-small.json" for row in ("nine", "two")]
-    assert written == ["docs/benchmarks.md", "docs/figures/dots.png", *cells]
-    assert "![dots](figures/dots.png)" in (tmp_path / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert written == ["docs/benchmarks.md", "docs/benchmarks/toolkit.md", "docs/figures/dots.png", *cells]
+    page = tmp_path / "docs" / "benchmarks" / "toolkit.md"
+    assert "![dots](../figures/dots.png)" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +181,7 @@ def test_make_runs_a_table_and_returns_what_to_show(calls: list[str], tmp_path: 
     with pytest.raises(ValueError, match="there is no table or figure 'zzz'"):
         make("zzz")
     page = render_all(tmp_path, tmp_path / "page.md")
-    assert "| two | 4.00 |" in page.read_text(encoding="utf-8")
+    assert "| two | 4.00 |" in (page.with_suffix("") / "toolkit.md").read_text(encoding="utf-8")
 
 
 def test_the_default_places_are_in_this_repository() -> None:

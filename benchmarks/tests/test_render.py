@@ -10,7 +10,9 @@ from rich.console import Console
 from sklearn.ensemble import IsolationForest
 
 from offmap_bench import Figure, Table
-from offmap_bench.render import LEGEND, page, render, render_terminal
+from offmap_bench.claims import Claim
+from offmap_bench.papers import Page
+from offmap_bench.render import LEGEND, overview, page_of, render, render_terminal
 from offmap_bench.run import run
 
 OFFSETS = {"shift 1": 0.0, "shift 3": 0.1, "shift 5": 0.2, "shift 7": 0.3}
@@ -47,8 +49,14 @@ def lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("|")]
 
 
+def page(items: list[Table | Figure], results: Path, figures: Path) -> str:
+    return page_of(Page(name="forests", title="Forests"), items, results, figures, figures.parent / "forests.md")
+
+
 GOLDEN = f"""\
-# Benchmarks
+# Benchmarks of the toolkit
+
+Questions that no paper asks: promises, plain rivals, tables, explanations, learning over time.
 
 {LEGEND}
 
@@ -61,11 +69,9 @@ GOLDEN = f"""\
 
 Forests on clouds.
 
-Clouds of 64 points.
-
 Data: mnist.
 
-Profile `cpu`: 3 of 4 cells, seeds per cell: 1–3, 0 s in total.
+Profile `cpu`: 3 of 4 cells, seeds per cell: 1–3, 0 s in total, COMMIT.
 
 `auroc`
 
@@ -81,11 +87,17 @@ Profile `cpu`: 3 of 4 cells, seeds per cell: 1–3, 0 s in total.
 | small | **20.0 ± 0.0** | 20.0 (12±1) |
 | large | 80.0 ± 0.0 |  |
 
+<details><summary>Protocol</summary>
+
+Clouds of 64 points.
+
+</details>
+
 ## dots
 
 *Isolation, Figure 1*
 
-![dots](figures/dots.png)
+![dots](../figures/dots.png)
 
 Dots.
 """
@@ -98,10 +110,25 @@ def test_the_page_is_as_written_here(table: Table, tmp_path: Path) -> None:
     run(table, results=tmp_path, columns=["shift 3"], rows=["small"], seeds=[0])
     out = tmp_path / "docs" / "benchmarks.md"
     render([table, figure], tmp_path, out)
-    once = out.read_bytes()
-    assert without_seconds(once.decode()) == GOLDEN
+    written = {path.relative_to(tmp_path).as_posix(): path.read_bytes() for path in (tmp_path / "docs").rglob("*.md")}
+    assert sorted(written) == ["docs/benchmarks.md", "docs/benchmarks/toolkit.md"]
+    text = without_seconds(written["docs/benchmarks/toolkit.md"].decode())
+    assert re.sub(r"commit [0-9a-f]{7}", "COMMIT", text) == GOLDEN
     render([table, figure], tmp_path, out)
-    assert out.read_bytes() == once
+    assert all((tmp_path / name).read_bytes() == content for name, content in written.items())
+
+
+def test_the_overview_states_each_claim_with_its_verdict_and_link(table: Table, tmp_path: Path) -> None:
+    run(table, results=tmp_path, columns=["shift 1"])
+    claims = (
+        Claim(item="small", table="forests", row="small", columns=("shift 1",), metric="auroc", cause="too small"),
+        Claim(item="order", table="forests", row="large", above="small", columns=("shift 1",), metric="auroc"),
+    )
+    paper = Page(name="trees", title="Trees", about="Of trees.", claims=claims)
+    assert lines(overview([(paper, [table])], tmp_path, "pages"))[2:] == [
+        "| [small](pages/trees.md#forests) | 0.2 | 0.9 | 3 | not reached | too small |",
+        "| [order](pages/trees.md#forests) | 0.5 against 0.2 | above small | 3 | reached |  |",
+    ]
 
 
 def test_what_was_not_run_is_said(table: Table, tmp_path: Path) -> None:

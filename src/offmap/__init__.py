@@ -24,7 +24,20 @@ _HOME = {
     "Verdict": "offmap.verdict",
     "load": "offmap.catalog",
 }
-_MODULES = ("calibration", "collaborative", "data", "density", "dependence", "loop", "metrics", "openset", "sampling")
+_MODULES = (
+    "calibration",
+    "collaborative",
+    "data",
+    "density",
+    "dependence",
+    "explain",
+    "loop",
+    "metrics",
+    "monitor",
+    "openset",
+    "sampling",
+    "scores",
+)
 
 __all__ = [
     "UNKNOWN",

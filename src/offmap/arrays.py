@@ -13,9 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, validate_data
 from torch import Tensor
 
+from offmap.precision import Shift
+
 Rows = NDArray[Any]
 FloatArray = NDArray[np.float64]
 Shape = tuple[int, ...]
+_SHIFT = ("column_shift_", "column_scale_")
 
 
 def check_rows(estimator: Any, X: ArrayLike, *, reset: bool, image_shape: Sequence[int] | None = None) -> Rows:
@@ -27,18 +30,75 @@ def check_rows(estimator: Any, X: ArrayLike, *, reset: bool, image_shape: Sequen
         reset: True in ``fit``.
         image_shape: Shape of the image in each row of a flat ``X``.
     """
-    if not reset and _known_to_fit(estimator, X):
-        return np.asarray(X)
+    if reset:
+        _forget_shift(estimator)
+    elif _known_to_fit(estimator, X):
+        return shifted(estimator, np.asarray(X))
+    _refuse_dates(X)
     if reset or len(estimator.input_shape_) == 1:
         rows = validate_data(estimator, X, reset=reset, allow_nd=True, dtype="numeric")
     else:
         rows = check_array(X, allow_nd=True, dtype="numeric", input_name="X", estimator=estimator)
+    _refuse_dates(rows)
     rows = as_images(rows, image_shape) if image_shape is not None or rows.ndim > 2 else rows
     if reset:
         estimator.input_shape_ = rows.shape[1:]
+        _learn_shift(estimator, rows)
     elif rows.shape[1:] != tuple(estimator.input_shape_):
         raise ValueError(f"X has rows of shape {rows.shape[1:]}; the model was fitted on {estimator.input_shape_}")
-    return rows
+    return shifted(estimator, rows)
+
+
+def _refuse_dates(X: Any) -> None:
+    """Dates would be taken for their number of nanoseconds, and a missing one for a very negative number."""
+    dtypes = getattr(X, "dtypes", None)
+    found = [getattr(X, "dtype", None)] if dtypes is None else list(np.atleast_1d(np.asarray(dtypes, dtype=object)))
+    if any(getattr(dtype, "kind", "") in ("m", "M") for dtype in found):
+        raise ValueError("X holds dates or durations; give numbers, such as the seconds since a date, or the hour")
+
+
+def _forget_shift(estimator: Any) -> None:
+    for name in _SHIFT:
+        estimator.__dict__.pop(name, None)
+
+
+def _learn_shift(estimator: Any, rows: Rows) -> None:
+    found = Shift.fit(rows)
+    if found is not None:
+        estimator.column_shift_, estimator.column_scale_ = found
+
+
+def shifted(estimator: Any, rows: Rows) -> Rows:
+    """Rows in the units that a fitted estimator computes in, where single precision could not hold its columns."""
+    if not hasattr(estimator, "column_shift_"):
+        return rows
+    return Shift(estimator.column_shift_, estimator.column_scale_).apply(rows)
+
+
+def check_fitted_rows(estimator: Any) -> None:
+    """Raises a ``ValueError`` unless what ``check_rows`` left on a fitted estimator fits together."""
+    shape = estimator.input_shape_
+    if not isinstance(shape, tuple) or len(shape) not in (1, 3) or not all(type(n) is int and n > 0 for n in shape):
+        raise ValueError(f"input_shape_ must be (d,) or (h, w, c); got {shape!r}")
+    # Images that were given as flat rows have another number of features.
+    width = getattr(estimator, "n_features_in_", 1)
+    if type(width) is not int or width < 1:
+        raise ValueError(f"n_features_in_ must be a positive integer; got {width!r}")
+    names = getattr(estimator, "feature_names_in_", np.empty(width, dtype=object))
+    if not isinstance(names, np.ndarray) or names.dtype.kind != "O" or names.shape != (width,):
+        raise ValueError("feature_names_in_ must hold one name per feature")
+    for name in _SHIFT:
+        column = getattr(estimator, name, np.ones(shape))
+        whole = isinstance(column, np.ndarray) and column.dtype == np.float64 and column.shape == shape
+        if not whole or not np.isfinite(column).all() or hasattr(estimator, name) != hasattr(estimator, _SHIFT[0]):
+            raise ValueError(f"{name} must hold one number per feature")
+    if not (getattr(estimator, "column_scale_", np.ones(1)) > 0).all():
+        raise ValueError("column_scale_ must be positive")
+
+
+def trial_rows(estimator: Any) -> Rows:
+    """Two rows of the shape that a model was fitted on; their values are intensities as well as features."""
+    return np.stack([np.zeros(estimator.input_shape_, np.float32), np.ones(estimator.input_shape_, np.float32)])
 
 
 def _known_to_fit(estimator: Any, X: Any) -> bool:

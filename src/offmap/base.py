@@ -18,17 +18,33 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from torch import Tensor, nn
 
 from offmap import parameters, persist
-from offmap.arrays import FloatArray, Rows, check_rows, holds_text, in_chunks, to_tensor
+from offmap.arrays import (
+    FloatArray,
+    Rows,
+    check_fitted_rows,
+    check_rows,
+    holds_text,
+    in_chunks,
+    to_tensor,
+    trial_rows,
+)
+from offmap.calibration.contamination import Contamination, rows_to_keep
 from offmap.calibration.contract import Classification, PromisedClassifier, PromisedDetector
+from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
+from offmap.calibration.mondrian import ClassPromise
+from offmap.calibration.notices import warn_of_copies, warn_of_uncovered
 from offmap.calibration.promise import Promise
-from offmap.calibration.split import hold_out
-from offmap.labels import check_labels, choose_unknown_label, known_classes
+from offmap.calibration.split import Split, hold_out, uncovered
+from offmap.calibration.surprise import surprise_steps
+from offmap.data.module_encoder import ModuleEncoder
+from offmap.data.table import TableEncoder, needs_encoding
+from offmap.labels import check_classes, check_labels, choose_unknown_label, known_classes
 from offmap.parameters import Count, Fraction, Share
 from offmap.random_state import RandomState, as_generator, draw_seed, local_seed, seed_parts
-from offmap.train import History
+from offmap.train import History, check_history
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -38,7 +54,11 @@ class OpenWorldEstimator(BaseEstimator, ABC):
     Args:
         alpha: False-alarm rate that the threshold keeps. Lower it for fewer alarms; fewer novel rows are found then.
         calibration: Share of the rows held out from training to set the threshold and the p-values.
-        encoder: Turns the input into feature rows first, as ``TextEncoder()`` does with texts; it is fitted too.
+        confidence: Probability that the rate of this very model is at most ``alpha``, such as 0.9. By default the rate
+            holds on average over models fitted like this one.
+        encoder: Turns the input into feature rows first, as ``TextEncoder()`` does with texts; it is fitted too. A data
+            frame that holds more than numbers gets a ``TableEncoder()`` by itself. Transformers of scikit-learn and
+            torch networks are encoders too.
         image_shape: Height and width (and channels) of the image in each row of a flat ``X``.
         random_state: Seed; with one, the same data give the same model.
         device: Where torch computes, such as "cpu" or "cuda".
@@ -48,10 +68,13 @@ class OpenWorldEstimator(BaseEstimator, ABC):
     spatial: ClassVar[bool] = False
     # What every fitted model has: a file without it is refused.
     always_fitted: ClassVar[frozenset[str]] = frozenset({"history_", "input_shape_", "promise_"})
+    # What a file does not decide for its user: where to write.
+    local_parameters: ClassVar[frozenset[str]] = frozenset({"checkpoint"})
 
     alpha: Fraction = 0.05
-    calibration: Fraction = 0.1
-    encoder: BaseEstimator | None = None
+    calibration: Fraction | Literal["cv"] = 0.1
+    confidence: Fraction | None = None
+    encoder: BaseEstimator | nn.Module | None = None
     image_shape: tuple[Count, ...] | None = None
     random_state: RandomState = None
     device: str = "cpu"
@@ -64,6 +87,22 @@ class OpenWorldEstimator(BaseEstimator, ABC):
     def _build(self) -> None:
         """Makes the networks from the parameters and the shapes that ``fit`` saw; ``load`` calls it too."""
 
+    def _check_fitted(self) -> None:
+        """Raises an error unless the fitted state can score rows; ``load`` calls it, since a file may say anything."""
+        check_fitted_rows(self)
+        check_history(self.history_)
+        if not isinstance(self.promise_, Promise):
+            raise ValueError("promise_ must be a Promise")
+        if self.encoder is not None and type(getattr(self, "encoder_", None)) is not type(self.encoder):
+            raise ValueError("encoder_ must be the fitted encoder")
+        rows = trial_rows(self)
+        with torch.inference_mode():
+            self._try_out(rows if self.spatial or rows.ndim == 2 else _flat(rows))
+
+    @abstractmethod
+    def _try_out(self, rows: Rows) -> None:
+        """Scores a few rows and raises an error if the result is not one number per row."""
+
     def _row_width(self) -> int:
         """How many numbers scoring computes per row on the way, where they are many more than the row has."""
         return 0
@@ -73,16 +112,22 @@ class OpenWorldEstimator(BaseEstimator, ABC):
         check_is_fitted(self, "promise_")
         return self._rows(X)
 
+    def _encoder_for(self, X: Any) -> BaseEstimator | None:
+        """The encoder to fit: the given one, or one for tables if ``X`` is a data frame of more than numbers."""
+        if isinstance(self.encoder, nn.Module):
+            return ModuleEncoder(module=self.encoder, device=self.device)
+        return TableEncoder() if self.encoder is None and needs_encoding(X) else self.encoder
+
     def _encoded(self, X: Any, y: Any, train: NDArray[np.intp], rng: np.random.Generator) -> Rows:
         """Rows made by an encoder that was fitted on the training part alone: the held-out rows calibrate it too."""
-        self.encoder_ = clone(self.encoder)
+        self.encoder_ = clone(self._encoder_for(X))
         seed_parts(self.encoder_, rng)
         self.encoder_.fit(_safe_indexing(X, train), None if y is None else _safe_indexing(y, train))
         return self._rows(X, reset=True)
 
     def _rows(self, X: Any, *, reset: bool = False) -> Rows:
         """Encoded and validated rows."""
-        if self.encoder is not None:
+        if hasattr(self, "encoder_"):
             X = self.encoder_.transform(X)
             X = X.toarray() if issparse(X) else X  # type: ignore[attr-defined] # every sparse matrix has it
         elif holds_text(X):
@@ -90,11 +135,22 @@ class OpenWorldEstimator(BaseEstimator, ABC):
         rows = check_rows(self, X, reset=reset, image_shape=self.image_shape)
         return rows if self.spatial or rows.ndim == 2 else _flat(rows)
 
+    def _join_members(self) -> Self:
+        """Makes one promise of the members of the folds."""
+        members = self.members_
+        if hasattr(members[0], "encoder_"):
+            self.input_shape_, self.n_features_in_ = members[0].input_shape_, members[0].n_features_in_
+        rows = sum(len(member.calibration_novelty_) for member in members)
+        self.promise_ = Promise(alpha=self.alpha).fit(surprise_steps(rows))
+        return self
+
     def _start(self) -> np.random.Generator:
         """Checks the parameters and forgets the last fit: one that fails half-way must not leave its threshold."""
         parameters.check(self)
-        if hasattr(self, "promise_"):
-            del self.promise_
+        for name in ("promise_", "encoder_", "members_", "class_promise_", "uncovered_", "trimmed_"):
+            self.__dict__.pop(name, None)
+        if self.calibration == "cv" and self.confidence is not None:
+            raise ValueError('confidence needs rows held out from one model; give calibration as a share, not "cv"')
         self.history_: History = {}
         return as_generator(self.random_state)
 
@@ -106,6 +162,13 @@ class Detector(PromisedDetector, OpenWorldEstimator):
     A scikit-learn outlier detector (``predict`` gives +1 for normal and -1 for novel) with ``novelty``, ``p_value``
     and ``assess``.
 
+    Args:
+        calibration: Share of the rows held out from training to set the threshold and the p-values. With "cv" every row
+            trains and calibrates: one model per fold is fitted (CV+), for data too small to hold rows out.
+        folds: Number of folds, and of models, of ``calibration="cv"``.
+        contamination: Share of the rows that may be novel themselves; so many of the rows that look most novel to a
+            model of other rows are left out before the fit. "auto" leaves out those far beyond the rest.
+
     Attributes:
         promise_: The ``Promise`` that decides, fitted on the held-out rows.
         threshold_: Rows with a novelty above it are flagged.
@@ -114,26 +177,70 @@ class Detector(PromisedDetector, OpenWorldEstimator):
         history_: Mean of each training term per epoch, by name.
     """
 
+    calibration: Fraction | Literal["cv"] = 0.1
+    folds: Folds = 5
+    contamination: Contamination = 0.0
+
     def fit(self, X: Any, y: object = None) -> Self:
         """Learns from normal rows; ``y`` is ignored."""
+        X, rng = self._opened(X)
+        if self.contamination:
+            X = self._trimmed(X, rng)
+            # Without the trimmed rows a table may be one of complete numbers.
+            X = self._rows(X, reset=True) if self._encoder_for(X) is None else X
+        groups = np.zeros(len(X), dtype=np.int64)
+        if self.calibration == "cv":
+            self.members_ = fit_members(self, X, None, fold_splits(groups, self.folds, rng), rng)
+            return self._join_members()
+        return self._fit_and_calibrate(X, hold_out(groups, self.calibration, rng), rng)
+
+    def _opened(self, X: Any) -> tuple[Any, np.random.Generator]:
         rng = self._start()
-        X = self._rows(X, reset=True) if self.encoder is None else X
+        X = self._rows(X, reset=True) if self._encoder_for(X) is None else X
         _require_two(X)
-        train, held_out = hold_out(np.zeros(len(X), dtype=np.int64), self.calibration, rng)
-        rows = X if self.encoder is None else self._encoded(X, None, train, rng)
+        return X, rng
+
+    def _fit_split(self, X: Any, y: object, split: Split) -> Self:
+        """Trains on some rows and calibrates on others."""
+        X, rng = self._opened(X)
+        return self._fit_and_calibrate(X, split, rng)
+
+    def _fit_and_calibrate(self, X: Any, split: Split, rng: np.random.Generator) -> Self:
+        rows = X if self._encoder_for(X) is None else self._encoded(X, None, split.train, rng)
+        warn_of_copies(rows)
         with local_seed(draw_seed(rng)):
-            self._fit(to_tensor(rows[train], self.device))
-        self.promise_ = Promise(alpha=self.alpha).fit(self._scored(self._novelty, rows[held_out]))
+            self._fit(to_tensor(rows[split.train], self.device))
+        self.promise_ = self._new_promise().fit(self._scored(self._novelty, rows[split.held_out]))
         return self
 
+    def _trimmed(self, X: Any, rng: np.random.Generator) -> Any:
+        """The rows that do not look novel to a model of other rows."""
+
+        def score(split: Split) -> FloatArray:
+            settings = {"contamination": 0.0, "calibration": 0.5, "alpha": 0.5, "confidence": None}
+            model = clone(self).set_params(**settings, random_state=draw_seed(rng))
+            return model._fit_split(X, None, split).novelty(_safe_indexing(X, split.held_out))
+
+        kept = rows_to_keep(score, len(X), self.contamination, rng)
+        self.trimmed_ = 1 - len(kept) / len(X)
+        return _safe_indexing(X, kept)
+
     def novelty(self, X: ArrayLike) -> FloatArray:
-        """How novel each row is: higher is more novel, and above ``threshold_`` it is flagged."""
+        """How novel each row is: higher is more novel, and above ``threshold_`` it is flagged.
+
+        With ``calibration="cv"`` it is the surprise, minus the logarithm of the p-value with its steps filled in.
+        """
+        if members := self._members():
+            return self._surprise([member.novelty(X) for member in members])
         return self._scored(self._novelty, self._checked(X))
 
     def _scored(self, novelty: Callable[[Tensor], Tensor], rows: Rows) -> FloatArray:
         """Applies ``novelty`` to validated rows, chunk by chunk."""
         (values,) = in_chunks(lambda X: (novelty(X),), rows, self.device, self._row_width())
         return _ordered(values)
+
+    def _try_out(self, rows: Rows) -> None:
+        _require_per_row(rows, self._novelty(to_tensor(rows, self.device)))
 
     @abstractmethod
     def _fit(self, X: Tensor) -> None:
@@ -152,9 +259,13 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         rule: "calibrated" rejects rows of known classes at the rate ``alpha``; "own" is the decision rule of the
             method's paper, which promises no rate.
         calibration: Share of the rows held out from training to set the threshold and the p-values. With
-            ``rule="own"`` it may be 0: all rows train, and there are no p-values.
+            ``rule="own"`` it may be 0: all rows train, and there are no p-values. With "cv" every row trains and
+            calibrates: one model per fold is fitted (CV+), for data too small to hold rows out.
         unknown_label: What ``predict`` answers for novel rows. By default -1 (one below the smallest class if -1 is
             a class), or "unknown" among string labels.
+        folds: Number of folds, and of models, of ``calibration="cv"``.
+        by_class: Keep the rate for each class, by p-values by class, instead of over the rows of all classes; classes
+            with few rows share one promise. ``predict_set`` then lists the classes that a row may be of.
 
     Attributes:
         classes_: The known classes, in ascending order.
@@ -162,6 +273,7 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         promise_: The ``Promise`` that decides, fitted on the held-out rows.
         threshold_: Rows with a novelty above it are rejected.
         calibration_novelty_: Novelty of the held-out rows, in ascending order.
+        uncovered_: Classes with too few rows to hold any out, which the promise does not cover.
         input_shape_: Shape of one row.
         history_: Mean of each training term per epoch, by name.
     """
@@ -170,26 +282,52 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
     own_threshold: ClassVar[float | None] = None
 
     rule: Literal["calibrated", "own"] = "calibrated"
-    calibration: Share = 0.1
+    calibration: Share | Literal["cv"] = 0.1
     unknown_label: int | str | None = None
+    folds: Folds = 5
+    by_class: bool = False
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Learns the known classes ``y`` (ints or strings) of the rows ``X``."""
+        rows, codes, rng = self._opened(X, y)
+        if self.calibration == "cv":
+            self.members_ = fit_members(self, X, y, fold_splits(codes, self.folds, rng), rng)
+            if self.by_class:
+                self._join_class_promises()
+            self._join_members()
+            warn_of_lost_rows(len(codes), len(self.calibration_novelty_), self.alpha)
+            return self
+        return self._fit_and_calibrate(rows, y, codes, self._split(codes, rng), rng)
+
+    def _opened(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[np.int64], np.random.Generator]:
         rng = self._start()
         self._require_rule()
-        X = self._rows(X, reset=True) if self.encoder is None else X
+        X = self._rows(X, reset=True) if self._encoder_for(X) is None else X
         _require_two(X)
-        labels = check_labels(self, X, y)
-        self.classes_, codes = known_classes(labels)
+        self.classes_, codes = known_classes(check_labels(self, X, y))
         self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
-        train, held_out = self._split(codes, rng)
-        rows = X if self.encoder is None else self._encoded(X, y, train, rng)
+        return X, codes, rng
+
+    def _fit_split(self, X: Any, y: ArrayLike, split: Split) -> Self:
+        """Trains on some rows and calibrates on others."""
+        rows, codes, rng = self._opened(X, y)
+        return self._fit_and_calibrate(rows, y, codes, split, rng)
+
+    def _fit_and_calibrate(
+        self, X: Any, y: ArrayLike, codes: NDArray[np.int64], split: Split, rng: np.random.Generator
+    ) -> Self:
+        train, held_out = split
+        rows = X if self._encoder_for(X) is None else self._encoded(X, y, train, rng)
+        warn_of_copies(rows)
         with local_seed(draw_seed(rng)):
             self._fit(to_tensor(rows[train], self.device), torch.from_numpy(codes[train]).to(self.device))
         own = self.own_threshold if self.rule == "own" else None
-        held_out_novelty = self._scored(rows[held_out]).novelty if len(held_out) else np.empty(0)
-        self._keep_held_out(rows[held_out], labels[held_out])
-        self.promise_ = Promise(alpha=self.alpha, own_threshold=own).fit(held_out_novelty)
+        nothing = Classification(np.empty((0, len(self.classes_))), np.empty(0))
+        found = self._scored(rows[held_out]) if len(held_out) else nothing
+        self.promise_ = self._new_promise().set_params(own_threshold=own).fit(found.novelty)
+        if self.by_class:
+            self.class_promise_ = ClassPromise(alpha=self.alpha).fit(*found, codes[held_out])
+        self._keep_held_out(rows[held_out], self.classes_[codes[held_out]])
         return self
 
     def _keep_held_out(self, rows: Rows, labels: NDArray[Any]) -> None:
@@ -198,15 +336,23 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
     def _require_rule(self) -> None:
         if self.rule == "own" and self.own_threshold is None:
             raise ValueError(f'rule must be "calibrated": {type(self).__name__} has no rule of its own')
+        if self.rule == "own" and (self.by_class or self.calibration == "cv"):
+            raise ValueError('by_class=True and calibration="cv" need rule="calibrated"')
+        if self.by_class and self.confidence is not None:
+            raise ValueError("confidence holds over the rows of all classes; it cannot be combined with by_class=True")
 
-    def _split(self, codes: NDArray[np.int64], rng: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _split(self, codes: NDArray[np.int64], rng: np.random.Generator) -> Split:
         if self.calibration == 0:
-            train, held_out = np.arange(len(codes)), np.arange(0)
+            split = Split(np.arange(len(codes)), np.arange(0))
         else:
-            train, held_out = hold_out(codes, self.calibration, rng)
-        if self.rule == "calibrated" and len(held_out) == 0:
+            assert self.calibration != "cv"
+            split = hold_out(codes, self.calibration, rng)
+            small = uncovered(codes)
+            self.uncovered_ = [str(name) for name in self.classes_[small]]
+            warn_of_uncovered(codes, small, self.classes_, self.alpha)
+        if self.rule == "calibrated" and len(split.held_out) == 0:
             raise ValueError('rule="calibrated" needs calibration above 0, and a class of y with more than one row')
-        return train, held_out
+        return split
 
     def _classified(self, X: Any) -> Classification:
         return self._scored(self._checked(X))
@@ -216,6 +362,12 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         # Nothing is known of a row that overflows the network: every class is equally likely.
         proba = np.nan_to_num(proba.astype(np.float64), nan=1 / len(self.classes_))
         return Classification(proba, _ordered(novelty))
+
+    def _try_out(self, rows: Rows) -> None:
+        check_classes(self.classes_, self.unknown_label_)
+        proba, novelty = self._classify(to_tensor(rows, self.device))
+        _require_per_row(rows, novelty)
+        _require_per_row(rows, proba, len(self.classes_))
 
     @abstractmethod
     def _fit(self, X: Tensor, y: Tensor) -> None:
@@ -229,6 +381,11 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
 def _ordered(novelty: Rows) -> FloatArray:
     """Novelty as doubles; a row so extreme that it overflows the network is infinitely novel."""
     return np.nan_to_num(novelty.astype(np.float64), nan=np.inf, posinf=np.inf, neginf=-np.inf)
+
+
+def _require_per_row(rows: Rows, found: Tensor, *width: int) -> None:
+    if tuple(found.shape) != (len(rows), *width):
+        raise ValueError(f"scores of {len(rows)} rows have the shape {tuple(found.shape)}")
 
 
 def _flat(images: Rows) -> Rows:

@@ -4,27 +4,38 @@ import dataclasses
 import inspect
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
 
 from offmap import persist
+from offmap.foreign_parts import foreign_class
 
 FAMILIES = ("openset", "density", "collaborative")
 # Where estimators are that can be saved, and the parts that are saved with them.
-_PARTS = ("calibration", "data", "density.vae", "density.vae.scores", "sampling", "sampling.rl")
+_PARTS = ("calibration", "data", "density.vae", "density.vae.scores", "sampling", "sampling.rl", "scores")
 _PACKAGES = frozenset(f"offmap.{package}" for package in (*FAMILIES, *_PARTS))
 _KINDS = ("Detector", "Classifier")
-_SHARED = ("alpha", "calibration", "encoder", "image_shape", "random_state", "device", "rule", "unknown_label")
+_SHARED = (
+    *("alpha", "calibration", "folds", "confidence", "by_class", "contamination", "rule", "unknown_label"),
+    *("encoder", "image_shape", "random_state", "device"),
+)
 
 
-def load(path: str | os.PathLike[str], device: str | None = None) -> Any:
+def load(
+    path: str | os.PathLike[str], device: str | None = None, *, model: Any = None, trusted: Sequence[str] = ()
+) -> Any:
     """Restores a saved model, or raises a ``ModelFileError`` that says why it cannot.
 
     Args:
         path: The file.
         device: Where torch computes, if not where the model was fitted.
+        model: The model of another library that ``Calibrated`` or ``Guarded`` was saved without; another model than
+            the one that was saved is refused.
+        trusted: What the file may use beyond itself and Offmap: names or folders of text models, import paths of
+            classes. The file is refused if it needs another.
 
     Example:
         >>> import tempfile, numpy as np, offmap
@@ -36,7 +47,8 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> Any:
         ...     offmap.load(f"{folder}/model.safetensors")
         MSPClassifier(epochs=1, random_state=0)
     """
-    return persist.restore(path, device, public_class)
+    consent = persist.Consent(lambda name: public_class(name) or foreign_class(name, trusted), device, tuple(trusted))
+    return persist.restore(path, consent, model)
 
 
 @dataclass(frozen=True)
@@ -56,10 +68,11 @@ class Method:
         """Name, default and meaning of each parameter, its own first."""
         fields = dataclasses.fields(self.cls)
         own = [field for field in fields if field.name not in _SHARED]
+        shared = sorted((field for field in fields if field.name in _SHARED), key=lambda each: _SHARED.index(each.name))
         about = _documented(self.cls)
         return [
             {"parameter": field.name, "default": repr(field.default), "meaning": about.get(field.name, "")}
-            for field in (*own, *(field for field in fields if field.name in _SHARED))
+            for field in (*own, *shared)
         ]
 
 
@@ -130,30 +143,41 @@ def _package(name: str) -> ModuleType:
             from offmap import collaborative
 
             return collaborative
-        case "sampling":
-            from offmap import sampling
+        case _:
+            return _package_of_parts(name)
 
-            return sampling
-        case "data":
-            from offmap import data
 
-            return data
+def _package_of_parts(name: str) -> ModuleType:
+    """The package whose estimators are saved as parts of others, or are no methods of the command line."""
+    match name:
         case "calibration":
             from offmap import calibration
 
             return calibration
+        case "data":
+            from offmap import data
+
+            return data
         case "density.vae":
             from offmap.density import vae
 
             return vae
         case "density.vae.scores":
-            from offmap.density.vae import scores
+            from offmap.density.vae import scores as vae_scores
 
-            return scores
+            return vae_scores
+        case "sampling":
+            from offmap import sampling
+
+            return sampling
         case "sampling.rl":
             from offmap.sampling import rl
 
             return rl
+        case "scores":
+            from offmap import scores
+
+            return scores
         case _:
             raise ValueError(f"no package {name!r} holds public estimators")
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from offmap import tensorfile
+from offmap.errors import reason_of
 
 # Parameters that may differ when a run is resumed.
 _MAY_CHANGE = ("checkpoint", "device", "epochs", "patience")
@@ -68,10 +69,13 @@ class Checkpoint:
             raise ValueError(f"{self.path} exists and is not a checkpoint of a training run; choose another name")
         if saved["run"] != self.run:
             raise ValueError(f"checkpoint {self.path} belongs to other data or parameters; remove it to start again")
-        for name, part in state.items():
-            part.load_state_dict(saved["parts"][name])
-        torch.set_rng_state(saved["random"])
-        return saved["record"]
+        try:
+            for name, part in state.items():
+                part.load_state_dict(saved["parts"][name])
+            torch.set_rng_state(saved["random"])
+            return saved["record"]
+        except Exception as error:  # whoever may write the file may write anything into it
+            raise ValueError(f"checkpoint {self.path} does not fit the run: {reason_of(error)}; remove it") from None
 
     def remove(self) -> None:
         """Deletes the file, if there is one."""

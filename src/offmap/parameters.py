@@ -38,6 +38,8 @@ Positive = Annotated[float, Limit("above 0", lambda value: 0 < value < math.inf)
 NonNegative = Annotated[float, Limit("at least 0", lambda value: 0 <= value < math.inf)]
 Multiple = Annotated[float, Limit("at least 1", lambda value: 1 <= value < math.inf)]
 Count = Annotated[int, Limit("at least 1", lambda value: value >= 1)]
+# Work per row, which a model file must not make endless.
+Repeats = Annotated[int, Limit("from 1 to 1,000", lambda value: 1 <= value <= 1_000)]
 Natural = Annotated[int, Limit("at least 0", lambda value: value >= 0)]
 
 

@@ -3,19 +3,26 @@
 A file holds the class, its parameters but for functions, the versions it was made with, and every fitted attribute
 (names that end in ``_``). Networks are stored as their tensors: loading builds them with the estimator's ``_build``
 and fills them. Classes are looked up among the public ones only (``offmap.catalog``), which ``load`` passes in.
+
+What a file says is not trusted. Networks may not ask for more memory than its tensors explain, every fitted attribute
+is checked by the class that owns it (``_check_fitted``), and what reaches beyond it (``_untrusted``) needs consent.
 """
 
 import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
-from torch import nn
+from torch import Tensor, nn
 
-from offmap import tensorfile
+from offmap import foreign_parts, tensorfile
+from offmap.allocation import allowance_for
+from offmap.errors import reason_of
 from offmap.parameters import check
 from offmap.random_state import local_seed
 from offmap.tensorfile import TensorFileError
@@ -24,8 +31,25 @@ SCHEMA = 1
 _PARTS = {"class", "parameters", "versions", "attributes", "modules"}
 # Marks an estimator inside another in the file.
 _ESTIMATOR = "$estimator"
+# What a fingerprint calls the model where there is none: rows come as outputs computed elsewhere.
+_NO_MODEL = "builtins.NoneType"
 # Finds a public class by its path, or returns None.
 FindClass = Callable[[str], Any]
+
+
+@dataclass(frozen=True)
+class Consent:
+    """What the user of a file decides, not the file.
+
+    Args:
+        find_class: Finds a public class by the path that the file names.
+        device: Where torch computes, if not where the model was fitted.
+        trusted: Names that the file may follow beyond itself, such as those of text models; None trusts all.
+    """
+
+    find_class: FindClass
+    device: str | None = None
+    trusted: Sequence[str] | None = ()
 
 
 class ModelFileError(ValueError):
@@ -46,7 +70,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
 def _require_loadable(content: dict[str, Any], find_class: FindClass) -> None:
     """Refuses a model whose parameters were changed since the fit to ones that its networks do not fit."""
     try:
-        _restored(content, None, find_class)
+        # What is saved is in use already, and follows what it names.
+        _restored(content, Consent(find_class, trusted=None))
     except ModelFileError as error:
         raise ValueError(f"the model could not be loaded again, so it was not saved: {error}; fit it anew") from None
 
@@ -75,19 +100,32 @@ def _content(estimator: Any, classes: dict[str, type]) -> dict[str, Any]:
         raise TypeError(f"{type(estimator).__name__} cannot be saved: only Offmap's own estimators can be loaded again")
     check(estimator)
     classes[path] = type(estimator)
-    modules = _modules(estimator)
-    attributes = {name: value for name, value in vars(estimator).items() if _is_fitted_name(name)}
+    parameter, attribute = _foreign(type(estimator))
+    modules = {name: module for name, module in _modules(estimator).items() if name != attribute}
+    found = vars(estimator).items()
+    attributes = {name: value for name, value in found if _is_fitted_name(name) and name != attribute}
+    parameters = {name: v for name, v in estimator.get_params(deep=False).items() if name != parameter}
     return {
         "class": path,
-        "parameters": _taken_apart(_without_functions(estimator.get_params(deep=False)), classes),
+        "parameters": _taken_apart(_portable(type(estimator), parameters), classes),
         "attributes": _taken_apart({name: v for name, v in attributes.items() if name not in modules}, classes),
         "modules": {name: dict(module.state_dict()) for name, module in modules.items()},
     }
 
 
-def _without_functions(values: dict[str, Any]) -> dict[str, Any]:
-    """A file holds no code: whoever needs a function, such as a log density, gives it again."""
-    return {name: None if callable(value) else value for name, value in values.items()}
+def _portable(cls: type, values: dict[str, Any]) -> dict[str, Any]:
+    """Parameters that mean the same on another machine.
+
+    A file holds no code: whoever needs a function, such as a log density, gives it again. Nor does it say where to
+    write or whether to use the network: of ``local_parameters`` only False and None, which do less, are kept.
+    """
+    local: frozenset[str] = getattr(cls, "local_parameters", frozenset())
+    kept = {name: value for name, value in values.items() if name not in local or value in (False, None)}
+    return {name: None if _is_code(value) else value for name, value in kept.items()}
+
+
+def _is_code(value: Any) -> bool:
+    return callable(value) and not isinstance(value, nn.Module)
 
 
 def _taken_apart(values: dict[str, Any], classes: dict[str, type]) -> dict[str, Any]:
@@ -98,70 +136,126 @@ def _as_content(value: Any, classes: dict[str, type]) -> Any:
     """The content of an estimator inside another, alone or in a tuple; any other value as it is."""
     if isinstance(value, tuple):
         return tuple(_as_content(item, classes) for item in value)
+    if (part := foreign_parts.packed(value, classes)) is not None:
+        return part
     return {_ESTIMATOR: _content(value, classes)} if isinstance(value, BaseEstimator) else value
 
 
-def _put_together(values: dict[str, Any], device: str | None, find_class: FindClass) -> dict[str, Any]:
-    return {name: _from_content(value, device, find_class) for name, value in values.items()}
+def _put_together(values: dict[str, Any], consent: Consent) -> dict[str, Any]:
+    return {name: _from_content(value, consent) for name, value in values.items()}
 
 
-def _from_content(value: Any, device: str | None, find_class: FindClass) -> Any:
+def _from_content(value: Any, consent: Consent) -> Any:
     """The inverse of ``_as_content``."""
     if isinstance(value, tuple):
-        return tuple(_from_content(item, device, find_class) for item in value)
-    inside = isinstance(value, dict) and _ESTIMATOR in value
-    return _rebuilt(value[_ESTIMATOR], device, find_class) if inside else value
+        return tuple(_from_content(item, consent) for item in value)
+    if foreign_parts.is_packed(value):
+        return foreign_parts.unpacked(value, consent.find_class)
+    return _rebuilt(value[_ESTIMATOR], consent) if isinstance(value, dict) and _ESTIMATOR in value else value
 
 
-def restore(path: str | os.PathLike[str], device: str | None, find_class: FindClass) -> Any:
+def _foreign(cls: type) -> tuple[str, str]:
+    """The parameter and the attribute that hold a model of another library, which no file holds; else empty names."""
+    parameter, attribute = getattr(cls, "foreign", ("", ""))
+    return parameter, attribute
+
+
+def restore(path: str | os.PathLike[str], consent: Consent, model: Any = None) -> Any:
     """Restores what ``save`` wrote, or raises a ``ModelFileError`` that says why it cannot.
 
     Args:
         path: The file.
-        device: Where torch computes, if not where the model was fitted.
-        find_class: Finds a public class by the path that the file names.
+        consent: What the user decides.
+        model: The model of another library that the file was saved without.
     """
     try:
-        return _restored(tensorfile.read(path), device, find_class)
+        return _with_model(_restored(tensorfile.read(path), consent), model)
     except TensorFileError as error:
         raise ModelFileError(f"cannot load the model: {error}") from None
     except ModelFileError as error:
-        raise ModelFileError(f"cannot load {os.fspath(path)}: {error}") from None
+        raise ModelFileError(f"cannot load {os.fspath(path)}: {reason_of(error)}") from None
 
 
-def _restored(content: Any, device: str | None, find_class: FindClass) -> Any:
+def _with_model(estimator: Any, model: Any) -> Any:
+    """Puts the foreign model back into its place, after a check that it is the one that was saved."""
+    parameter, attribute = _foreign(type(estimator))
+    if not parameter:
+        if model is not None:
+            raise ModelFileError(f"it holds a whole {type(estimator).__name__}; load it without model=")
+        return estimator
+    taken = estimator.fingerprint_
+    if model is None and taken.model_ != _NO_MODEL:
+        raise ModelFileError(f"it was saved without its {taken.model_}; give it as model=")
+    setattr(estimator, parameter, model)
+    setattr(estimator, attribute, model)
+    if reason := taken.differs(model, estimator.novelty):
+        raise ModelFileError(f"model= is not the {taken.model_} that was saved: {reason}")
+    return estimator
+
+
+def _restored(content: Any, consent: Consent) -> Any:
     _require_known_schema(content)
     try:
-        return _rebuilt(content, device, find_class)
+        # Initial weights are drawn at random, which must not move the caller's random state.
+        with local_seed(0), allowance_for(_sizes(content)):
+            return _rebuilt(content, consent)
     except ModelFileError:
         raise
     except Exception as error:  # what a file says may be wrong in any way, and must end in one error
-        reason = " ".join(str(error).split())
-        raise ModelFileError(f"its content does not fit {content['class']}: {reason}") from None
+        raise ModelFileError(f"its content does not fit {content['class']}: {reason_of(error)}") from None
 
 
-def _rebuilt(content: Any, device: str | None, find_class: FindClass) -> Any:
-    cls = find_class(str(content["class"]))
+def _sizes(value: Any) -> Iterator[int]:
+    """How many numbers each tensor and each array in nested values holds."""
+    if isinstance(value, Tensor):
+        yield value.numel()
+    elif isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        yield value.size
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _sizes(item)
+
+
+def _rebuilt(content: Any, consent: Consent) -> Any:
+    cls = consent.find_class(str(content["class"]))
     if cls is None:
         raise ModelFileError(f"it holds a {content['class']!r}, which is not an estimator of this release")
     _require_fitted(cls, content)
-    estimator = cls(**_put_together(content["parameters"], device, find_class))
-    if device is not None and "device" in content["parameters"]:
-        estimator.set_params(device=device)
+    given = _put_together(_portable(cls, content["parameters"]), consent)
+    parameter, _ = _foreign(cls)
+    estimator = cls(**({parameter: None} if parameter else {}), **given)
+    if consent.device is not None and "device" in content["parameters"]:
+        estimator.set_params(device=consent.device)
     check(estimator)
-    for name, value in _put_together(content["attributes"], device, find_class).items():
+    _require_trusted(estimator, consent)
+    for name, value in _put_together(content["attributes"], consent).items():
         if not _is_fitted_name(name):
             raise ModelFileError(f"it holds {name}, which no fit leaves")
         setattr(estimator, name, value)
-    # Initial weights are drawn at random, which must not move the caller's random state.
-    with local_seed(0):
+    # A model that consists of one model per fold has no networks or fitted state of its own.
+    whole = not hasattr(estimator, "members_")
+    if whole:
         getattr(estimator, "_build", lambda: None)()
     modules = _modules(estimator)
     if modules.keys() != content["modules"].keys():
         raise ModelFileError(f"its networks should be {sorted(modules)}, but are {sorted(content['modules'])}")
     for name, module in modules.items():
         _fill(module, name, content["modules"][name])
+    if whole:
+        getattr(estimator, "_check_fitted", lambda: None)()
     return estimator
+
+
+def _require_trusted(estimator: Any, consent: Consent) -> None:
+    """Refuses what a file names outside itself, such as a text model, unless the user trusts that name."""
+    if consent.trusted is None:
+        return
+    for name in getattr(estimator, "_untrusted", tuple)():
+        if name not in consent.trusted:
+            raise ModelFileError(
+                f"its {type(estimator).__name__} uses {name!r}, which is not part of Offmap; if you trust it, load the "
+                f"model with trusted=[{name!r}], or --trust on the command line"
+            )
 
 
 def _require_known_schema(content: Any) -> None:
@@ -183,9 +277,8 @@ def _require_fitted(cls: Any, content: Any) -> None:
 def _fill(module: nn.Module, name: str, tensors: Any) -> None:
     try:
         module.load_state_dict(tensors)
-    except RuntimeError as error:
-        reason = " ".join(str(error).split())
-        raise ModelFileError(f"the tensors of {name!r} do not fit the network: {reason}") from None
+    except Exception as error:  # tensors of any names, types and shapes
+        raise ModelFileError(f"the tensors of {name!r} do not fit the network: {reason_of(error)}") from None
     module.eval()
 
 

@@ -1,23 +1,31 @@
 """Storing nested Python values that contain tensors in one safetensors file.
 
 Tensors and numeric arrays are stored as tensors; everything else is stored as JSON in the metadata, with a tag for
-types that JSON lacks. Reading a file never runs code from it.
+types that JSON lacks. Reading a file never runs code from it. A digest of the whole content tells a damaged file from
+an intact one; it does not tell who wrote it.
 """
 
+import hashlib
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load, save
 from torch import Tensor
 
+from offmap.errors import reason_of
 from offmap.files import replacing
 
-_KEY = "offmap"
+_KEY, _DIGEST = "offmap", "sha256"
+# Python's values take some twenty times the bytes of their JSON, so that this bounds them to a few hundred MB.
+_LONGEST_HEADER = 1 << 24
+# An array of strings has the width of its longest: few bytes in a file could ask for any amount of memory.
+_MOST_STRING_BYTES = 1 << 28
+_STRING_DTYPE = re.compile(r"[<>|=]?(?:U(\d{1,9})|O)")
 _PLAIN = (str, int, float, bool, type(None))
 
 
@@ -36,9 +44,14 @@ def write(path: str | os.PathLike[str], value: Any) -> None:
         TypeError: A part of ``value`` has another type; the message names it.
     """
     tensors: dict[str, Tensor] = {}
-    metadata = {_KEY: json.dumps(_pack(value, "value", tensors))}
+    form = json.dumps(_pack(value, "value", tensors))
+    if len(form) > _LONGEST_HEADER:
+        raise TypeError(
+            f"the value has {len(form):,} bytes beside its arrays; at most {_LONGEST_HEADER:,} can be saved"
+        )
+    content = save(tensors, metadata={_KEY: form, _DIGEST: _digest(form, tensors)})
     with replacing(path) as fresh:
-        save_file(tensors, fresh, metadata=metadata)
+        fresh.write_bytes(content)
 
 
 def read(path: str | os.PathLike[str]) -> Any:
@@ -51,20 +64,47 @@ def read(path: str | os.PathLike[str]) -> Any:
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no file {os.fspath(path)}")
     try:
-        with safe_open(path, framework="pt") as stream:
-            metadata = stream.metadata() or {}
-            # Copies, because safetensors returns views of the file, which change when it is overwritten.
-            tensors = {key: stream.get_tensor(key).clone() for key in stream.keys()}  # noqa: SIM118 - not a dict
-    except (SafetensorError, OSError) as error:
-        raise TensorFileError(f"{os.fspath(path)} is not a whole safetensors file: {error}") from None
+        # Read, not mapped: a mapped file that another process cuts short would kill this one.
+        content = Path(path).read_bytes()
+        metadata, tensors = _metadata(content), load(content)
+    except Exception as error:  # a damaged file can raise any error
+        raise TensorFileError(f"{os.fspath(path)} is not a whole safetensors file: {reason_of(error)}") from None
     if _KEY not in metadata:
         raise TensorFileError(f"{os.fspath(path)} is a safetensors file, but not one that Offmap wrote")
     try:
+        _require_intact(metadata, tensors)
         return _unpack(json.loads(metadata[_KEY]), tensors)
     except TensorFileError as error:
-        raise TensorFileError(f"{os.fspath(path)} {error}") from None
+        raise TensorFileError(f"{os.fspath(path)} {reason_of(error)}") from None
     except Exception as error:  # damaged metadata can raise any error
-        raise TensorFileError(f"{os.fspath(path)} has damaged metadata: {error!r}") from None
+        raise TensorFileError(f"{os.fspath(path)} has damaged metadata: {reason_of(error)}") from None
+
+
+def _metadata(content: bytes) -> dict[str, str]:
+    """The texts in the header of a safetensors file; that it fits the tensors is checked by the library."""
+    length = int.from_bytes(content[:8], "little")
+    # Escaping in a JSON string can double the metadata.
+    if len(content) < 8 or length > min(len(content), 4 * _LONGEST_HEADER):
+        raise ValueError("its header is cut or too long")
+    header = json.loads(content[8 : 8 + length])
+    metadata = header.get("__metadata__") if isinstance(header, dict) else None
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _digest(form: str, tensors: dict[str, Tensor]) -> str:
+    """One digest of everything in a file: the JSON and each tensor's name, type, shape and bytes."""
+    whole = hashlib.sha256(form.encode())
+    for name, tensor in sorted(tensors.items()):
+        whole.update(repr((name, str(tensor.dtype), tuple(tensor.shape))).encode())
+        whole.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().data if tensor.numel() else b"")
+    return whole.hexdigest()
+
+
+def _require_intact(metadata: dict[str, str], tensors: dict[str, Tensor]) -> None:
+    if not isinstance(metadata[_KEY], str) or len(metadata[_KEY]) > _LONGEST_HEADER:
+        raise TensorFileError("has metadata that are too long")
+    if metadata.get(_DIGEST) != _digest(metadata[_KEY], tensors):
+        raise TensorFileError("is damaged: its content does not match its checksum")
 
 
 def _pack(value: Any, key: str, tensors: dict[str, Tensor]) -> Any:
@@ -113,10 +153,19 @@ def _unpack(form: Any, tensors: dict[str, Tensor]) -> Any:
     if "$dict" in form:
         return {_unpack(name, tensors): _unpack(item, tensors) for name, item in form["$dict"]}
     if "$strings" in form:
-        return np.array(form["$strings"], dtype=form["dtype"]).reshape(form["shape"])
+        return _unpack_strings(form["$strings"], form["dtype"], form["shape"])
     if "$array" in form:
         return _unpack_tensor(form["$array"], form, tensors).numpy()
     return _unpack_tensor(form["$tensor"], form, tensors)
+
+
+def _unpack_strings(strings: list[str], dtype: str, shape: list[int]) -> np.ndarray[Any, Any]:
+    found = _STRING_DTYPE.fullmatch(dtype)
+    if found is None or not all(isinstance(item, str) for item in strings) or not all(size >= 0 for size in shape):
+        raise TensorFileError("holds an array of strings that is none")
+    if 4 * int(found[1] or 0) * len(strings) > _MOST_STRING_BYTES:
+        raise TensorFileError(f"holds {len(strings)} strings as {dtype}, which is more than memory should hold")
+    return np.array(strings, dtype=dtype).reshape(shape)
 
 
 def _unpack_tensor(key: str, form: dict[str, Any], tensors: dict[str, Tensor]) -> Tensor:

@@ -87,6 +87,21 @@ def descend(optimizer: Optimizer, objective: Callable[[Batch], dict[str, Tensor]
     return step
 
 
+def check_history(history: Any) -> None:
+    """Raises a ``ValueError`` unless ``history`` is what ``train`` returns: numbers by the names of terms.
+
+    Example:
+        >>> check_history({"loss": [2.5, 1.0]})
+        >>> check_history({"loss": "low"})
+        Traceback (most recent call last):
+        ValueError: history_ must hold a list of numbers per term
+    """
+    values = history.values() if isinstance(history, dict) else [None]
+    known = isinstance(history, dict) and all(isinstance(name, str) for name in history)
+    if not known or not all(isinstance(each, list) and all(type(v) in (int, float) for v in each) for each in values):
+        raise ValueError("history_ must hold a list of numbers per term")
+
+
 @dataclass
 class _Progress:
     """The state of a run apart from its networks and optimisers."""

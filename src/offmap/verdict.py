@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from offmap.arrays import FloatArray
+from offmap.parameters import Natural, require
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,6 +42,17 @@ class Verdict:
 
     def __len__(self) -> int:
         return len(self.novelty)
+
+    def top(self, k: int) -> NDArray[np.intp]:
+        """Indices of the ``k`` most novel rows, the most novel first; of rows that tie, the earlier one comes first.
+
+        Example:
+            >>> scores = np.array([0.1, 7.0, 2.0])
+            >>> Verdict(novelty=scores, novel=scores > 5).top(2)
+            array([1, 2])
+        """
+        require("k", k, Natural)
+        return np.argsort(-self.novelty, kind="stable")[:k]
 
     def to_frame(self) -> pd.DataFrame:
         """A table with one line per row and the columns that the model has, without the probabilities."""

@@ -46,11 +46,34 @@ def test_hold_out_is_a_partition_that_keeps_every_class_in_training(
     train, held_out = hold_out(groups, fraction, np.random.default_rng(seed))
     assert sorted([*train, *held_out]) == list(range(len(groups)))
     assert set(groups[train]) == set(groups)
-    free = len(groups) - len(set(groups))
-    assert len(held_out) == min(max(1, round(fraction * len(groups))), free)
+    free = sum(np.bincount(groups)[groups] > 1)
+    assert (len(held_out) > 0) == (free > 0)
+    if fraction <= 0.5:
+        assert len(held_out) == min(max(1, round(fraction * free)), free)
 
 
 def test_hold_out_takes_each_class_in_proportion() -> None:
     groups = np.repeat([0, 1, 2], [100, 300, 600])
     _, held_out = hold_out(groups, 0.1, np.random.default_rng(0))
     assert np.abs(np.bincount(groups[held_out]) - [10, 30, 60]).max() <= 1
+
+
+def test_every_row_of_a_group_with_others_is_held_out_equally_often() -> None:
+    groups = np.repeat([0, 1, 2, 3], [1, 2, 3, 34])
+    times = np.zeros(len(groups))
+    for seed in range(4000):
+        _, held_out = hold_out(groups, 0.1, np.random.default_rng(seed))
+        times[held_out] += 1
+    assert times[0] == 0
+    # 400 times on average, with a standard deviation of 19.
+    assert np.abs(times[1:] - 4000 * 4 / 39).max() < 80
+
+
+@settings(deadline=None)
+@given(hnp.arrays(np.int64, st.integers(2, 80), elements=st.integers(0, 9)), st.integers(0, 9))
+def test_where_the_score_depends_on_it_all_groups_lose_as_many_rows(groups: np.ndarray, seed: int) -> None:
+    train, held_out = hold_out(groups, 0.1, np.random.default_rng(seed), from_every_group=True)
+    before, after = np.bincount(groups, minlength=10), np.bincount(groups[train], minlength=10)
+    assert (after[before > 1] < before[before > 1]).all()
+    assert (after[before > 0] > 0).all()
+    assert not set(train) & set(held_out)

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.decomposition import PCA
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -123,8 +124,8 @@ def test_a_score_of_ones_own_decides() -> None:
         (lambda: Guarded(LogisticRegression()).fit(X, Y[:-1]), "inconsistent numbers of samples"),
         (lambda: Guarded(LinearSVC()).fit(X, Y).predict(NOVEL[:, :2]), "features"),
         (
-            lambda: Guarded(RandomForestClassifier(5), novelty_score="max_logit").fit(X, Y),
-            "classifier RandomForestClassifier has no decision_function",
+            lambda: Guarded(DummyClassifier(), novelty_score="energy").fit(X, Y),
+            "all 270 calibration rows have the same score",
         ),
     ],
 )
@@ -139,3 +140,9 @@ def test_models_that_are_not_fitted_say_so() -> None:
             model.assess(X)
     with pytest.raises(NotFittedError):
         Guarded(LogisticRegression()).calibrate(X)
+
+
+def test_a_score_that_is_nan_is_refused_with_its_row() -> None:
+    model = Calibrated(lambda rows: np.asarray(rows)[:, 0]).calibrate(np.arange(40.0)[:, None])
+    with pytest.raises(ValueError, match="the model gave NaN as the score of row 1"):
+        model.novelty([[0.0], [np.nan], [2.0]])

@@ -117,7 +117,7 @@ def test_the_ratio_of_gaussians_is_found() -> None:
     assert abs(np.mean(found[near] - true[near])) < 0.5
 
 
-def test_an_unseen_entity_is_judged_as_well_as_a_seen_one() -> None:
+def test_an_unseen_entity_is_scored_as_well_as_a_seen_one() -> None:
     X, entities = ring(12, 60)
     seen = entities != 5
     both = {}

@@ -9,9 +9,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from offmap.collaborative import SeparateGaussianDetector
 from offmap.collaborative.entities import EntityTable
 from offmap.collaborative.ids import Id, as_given, check_ids
 from offmap.collaborative.observations import Observations
+from tests.collaborative.problems import ring, small
 
 
 @settings(deadline=None, max_examples=40)
@@ -108,3 +110,26 @@ def test_ids_that_end_in_nul_are_refused(ids: Any) -> None:
         check_ids(ids)
     assert check_ids(["a\0b"]).tolist() == [b"a\0b"]
     assert as_given(check_ids([("t1\0",)])).tolist() == [("t1\0",)]
+
+
+def test_similar_entities_are_those_with_the_highest_cosine_of_centred_embeddings() -> None:
+    X, entities = ring()
+    detector = small(SeparateGaussianDetector).fit(X, entities)
+    centred = detector.entity_embeddings_ - detector.entity_embeddings_.mean(axis=0)
+    directions = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    cosine = directions @ directions[2]
+    order = [place for place in np.argsort(-cosine) if place != 2][:3]
+    found = detector.similar_entities(2, k=3)
+    assert found.entities.tolist() == order
+    np.testing.assert_allclose(found.cosine, cosine[order], rtol=1e-4)
+
+
+def test_the_centre_of_similarity_stays_that_of_the_fitted_entities() -> None:
+    X, entities = ring()
+    detector = small(SeparateGaussianDetector).fit(X, entities)
+    before = detector.similar_entities(2, k=5)
+    detector.add_entity(9, X[:20] + 50)
+    after = detector.similar_entities(2, k=6)
+    kept = after.entities != 9
+    assert after.entities[kept].tolist() == before.entities.tolist()
+    np.testing.assert_allclose(after.cosine[kept], before.cosine, rtol=1e-5)

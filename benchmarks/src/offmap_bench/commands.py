@@ -52,7 +52,7 @@ def bench(
     row: Annotated[list[str] | None, typer.Option(help="Run only this row; may be repeated.")] = None,
     column: Annotated[list[str] | None, typer.Option(help="Run only this column; may be repeated.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Repeat runs whose results are stored.")] = False,
-    render: Annotated[bool, typer.Option("--render", help="Write docs/benchmarks.md from the stored results.")] = False,
+    render: Annotated[bool, typer.Option("--render", help="Write docs/benchmarks.md and its pages.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; numbers that are not finite are null.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No messages, warnings or progress bars.")] = False,
 ) -> None:

@@ -5,7 +5,8 @@
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from copy import copy
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +14,26 @@ from sklearn.base import ClassifierMixin, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from offmap.arrays import FloatArray
+from offmap.calibration.budget import Budget, chosen_rate
+from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.promise import Promise, RateInterval
+from offmap.calibration.selection import select_rows, warn_if_blind
+from offmap.calibration.statement import in_words
+from offmap.calibration.surprise import surprise
 from offmap.labels import with_unknown
+from offmap.random_state import RandomState
 from offmap.verdict import Verdict
 
 
 class PromisedModel(ABC):
-    """A model whose decisions come from a ``Promise``, kept in ``promise_`` once it is fitted."""
+    """A model whose decisions come from a ``Promise``, kept in ``promise_`` once it is fitted.
+
+    With ``calibration="cv"`` it consists of ``members_``, one model per fold, each with held-out rows of its own.
+    """
 
     promise_: Promise
+    alpha: float
+    confidence: float | None
 
     @abstractmethod
     def novelty(self, X: Any) -> FloatArray:
@@ -31,10 +43,31 @@ class PromisedModel(ABC):
     def assess(self, X: Any) -> Verdict:
         """Everything the model says of each row, computed in one pass."""
 
-    def p_value(self, X: Any) -> FloatArray:
-        """The conformal p-value of each row under "this is like the training data"; small is novel."""
+    def p_value(self, X: Any, *, random_ties: RandomState = None) -> FloatArray:
+        """The conformal p-value of each row under "this is like the training data"; small is novel.
+
+        Args:
+            X: The rows.
+            random_ties: Seed that breaks ties with held-out rows at random, for discrete scores.
+        """
         novelty = self.novelty(X)
-        return self.promise_.p_value(novelty)
+        return self.promise_.p_value(novelty, random_ties=random_ties)
+
+    def select(self, X: Any, *, fdr: float = 0.1, window: int = 500) -> NDArray[np.bool_]:
+        """Selects rows to look at, so that on average at most a share ``fdr`` of the selected ones are false alarms.
+
+        Args:
+            X: The rows, in the order in which they came.
+            fdr: Share of false alarms among the selected rows.
+            window: Consecutive rows that are judged together, by the procedure of Benjamini and Hochberg.
+        """
+        return self._selected(self.p_value(X), fdr, window)
+
+    def _selected(self, p_value: FloatArray, fdr: float, window: int) -> NDArray[np.bool_]:
+        selected = select_rows(p_value, fdr, window)
+        smallest, n = float(self.promise_.p_value([np.inf])[0]), len(self.calibration_novelty_)
+        warn_if_blind(smallest, n, fdr, min(window, len(p_value)))
+        return selected
 
     @property
     def threshold_(self) -> float:
@@ -57,6 +90,54 @@ class PromisedModel(ABC):
         """The false-alarm rate to expect of this model, with its 95 % interval; None if nothing was held out."""
         check_is_fitted(self, "promise_")
         return self.promise_.false_alarm_rate
+
+    def at(self, *, alpha: float | None = None, budget: Budget | float | None = None) -> Self:
+        """The same fitted model at another rate of false alarms, from the scores of the held-out rows that it keeps.
+
+        Nothing is fitted again, and the copy shares everything but the threshold with this model. A threshold of the
+        method's own (``rule="own"``) becomes a calibrated one.
+
+        Args:
+            alpha: False-alarm rate.
+            budget: Alerts per row instead, such as ``Budget(50, per=1000)`` or 0.05.
+        """
+        check_is_fitted(self, "promise_")
+        rate = chosen_rate(alpha, budget)
+        return self._with_promise(self.promise_.at(rate), alpha=rate)
+
+    def recalibrate(self, X: Any) -> Self:
+        """The same fitted model with threshold and p-values set by other normal rows, which it must **not** have seen.
+
+        Take recent rows that were found to be normal, after the source has changed or to get more of them than were
+        held out.
+        """
+        novelty = self.novelty(X)
+        return self._with_promise(self._new_promise().fit(novelty), alpha=self.alpha)
+
+    @property
+    def promise_in_words(self) -> str:
+        """What is promised of this model, for whom, and what is not."""
+        check_is_fitted(self, "promise_")
+        return in_words(self)
+
+    def _new_promise(self) -> Promise:
+        return Promise(alpha=self.alpha, confidence=self.confidence)
+
+    def _members(self) -> tuple[Any, ...]:
+        """The models of the folds; none if one part of the rows was held out."""
+        return getattr(self, "members_", ())
+
+    def _surprise(self, novelties: list[FloatArray]) -> FloatArray:
+        """Novelty on the scale that the models of the folds share."""
+        return surprise([member.calibration_novelty_ for member in self._members()], novelties)
+
+    def _with_promise(self, promise: Promise, alpha: float) -> Self:
+        """A copy that shares everything with this model but the promise."""
+        model = copy(self)
+        model.promise_, model.alpha = promise, alpha
+        if hasattr(model, "rule"):
+            model.rule = "calibrated"
+        return model
 
     def _p_value_or_none(self, novelty: FloatArray) -> FloatArray | None:
         return self.promise_.p_value(novelty) if self.promise_.has_rows else None
@@ -98,7 +179,10 @@ class Classification(NamedTuple):
 
 
 class PromisedClassifier(ClassifierMixin, PromisedModel):
-    """A classifier that names a known class or answers ``unknown_label_``; write ``_classified`` and ``fit``."""
+    """A classifier that names a known class or answers ``unknown_label_``; write ``_classified`` and ``fit``.
+
+    With ``by_class=True``, ``class_promise_`` decides: a row is novel if every known class rejects it.
+    """
 
     classes_: NDArray[Any]
     unknown_label_: int | str
@@ -109,21 +193,64 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
 
     def assess(self, X: Any) -> Verdict:
         """Novelty, p-value, decision, label, closest class and probabilities of each row, computed in one pass."""
-        proba, novelty = self._classified(X)
-        novel = self.promise_.novel(novelty)
+        evidence = self._evidence(X)
+        proba, novelty = self._combined(evidence)
+        p_value, novel = self._decided(evidence, novelty)
         closest = self.classes_[proba.argmax(axis=1)]
         return Verdict(
             novelty=novelty,
             novel=novel,
-            p_value=self._p_value_or_none(novelty),
+            p_value=p_value,
             label=with_unknown(closest, novel, self.unknown_label_),
             closest=closest,
             proba=proba,
         )
 
     def novelty(self, X: Any) -> FloatArray:
-        """How novel each row is: higher is more novel, and above ``threshold_`` it is rejected."""
-        return self._classified(X).novelty
+        """How novel each row is: higher is more novel, and above ``threshold_`` it is rejected.
+
+        With ``by_class=True`` each class has a threshold of its own, and ``threshold_`` is that of all rows together.
+        """
+        return self._combined(self._evidence(X)).novelty
+
+    def p_value(self, X: Any, *, random_ties: RandomState = None) -> FloatArray:
+        """The conformal p-value of each row under "this is of a known class"; small is novel.
+
+        Args:
+            X: The rows.
+            random_ties: Seed that breaks ties with held-out rows at random, for discrete scores.
+        """
+        evidence = self._evidence(X)
+        if self._class_promise() is None:
+            return self.promise_.p_value(self._combined(evidence).novelty, random_ties=random_ties)
+        if random_ties is not None:
+            raise ValueError("random_ties cannot be combined with by_class=True")
+        return self._class_p_values(evidence).max(axis=1)
+
+    def predict_set(self, X: Any) -> list[NDArray[Any]]:
+        """All known classes that each row may be of: those with a p-value above ``alpha``. No class means novel.
+
+        The true class of a row is missing with a probability of at most ``alpha``, for each known class. It needs
+        ``by_class=True``.
+        """
+        check_is_fitted(self, "promise_")
+        if self._class_promise() is None:
+            raise ValueError("predict_set needs p-values by class; fit with by_class=True")
+        kept = self._class_p_values(self._evidence(X)) > self.alpha * (1 + 1e-12)
+        return [self.classes_[row] for row in kept]
+
+    def recalibrate(self, X: Any, y: Any = None) -> Self:
+        """The same fitted model with threshold and p-values set by other rows, which it must **not** have seen.
+
+        Args:
+            X: Rows of known classes.
+            y: Their classes, which ``by_class=True`` needs.
+        """
+        combined = self._combined(self._evidence(X))
+        model = self._with_promise(self._new_promise().fit(combined.novelty), alpha=self.alpha)
+        if self._class_promise() is not None:
+            model.class_promise_ = ClassPromise(alpha=self.alpha).fit(*combined, self._codes(y))
+        return model
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The known label of each row, or ``unknown_label_`` if it is novel."""
@@ -137,4 +264,49 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the known classes, given that the row is of one of them; columns as ``classes_``."""
-        return self._classified(X).proba
+        return self._combined(self._evidence(X)).proba
+
+    def _evidence(self, X: Any) -> list[Classification]:
+        """What each model of the folds makes of the rows; one entry if there are no folds."""
+        check_is_fitted(self, "promise_")
+        return [member._classified(X) for member in self._members()] or [self._classified(X)]
+
+    def _combined(self, evidence: list[Classification]) -> Classification:
+        if not self._members():
+            return evidence[0]
+        proba = np.mean([each.proba for each in evidence], axis=0)
+        return Classification(proba, self._surprise([each.novelty for each in evidence]))
+
+    def _decided(
+        self, evidence: list[Classification], novelty: FloatArray
+    ) -> tuple[FloatArray | None, NDArray[np.bool_]]:
+        if self._class_promise() is None:
+            return self._p_value_or_none(novelty), self.promise_.novel(novelty)
+        p_value = self._class_p_values(evidence).max(axis=1)
+        return p_value, p_value <= self.alpha * (1 + 1e-12)
+
+    def _class_promise(self) -> ClassPromise | None:
+        return getattr(self, "class_promise_", None)
+
+    def _class_p_values(self, evidence: list[Classification]) -> FloatArray:
+        promise = self._class_promise()
+        assert promise is not None
+        # Rows that were given later were held out of all folds, so that one score stands for all models.
+        return promise.p_values(evidence if promise.members == len(evidence) else [self._combined(evidence)])
+
+    def _codes(self, y: Any) -> NDArray[np.int64]:
+        """The codes of labels of known classes."""
+        labels = np.asarray(y)
+        if y is None or not np.isin(labels, self.classes_).all():
+            raise ValueError("y must hold the known class of each row, which by_class=True needs")
+        return np.searchsorted(self.classes_, labels)
+
+    def _with_promise(self, promise: Promise, alpha: float) -> Self:
+        model = super()._with_promise(promise, alpha)
+        if (by_class := self._class_promise()) is not None:
+            model.class_promise_ = by_class.at(alpha)
+        return model
+
+    def _join_class_promises(self) -> None:
+        """By class, the held-out rows of all folds together."""
+        self.class_promise_ = ClassPromise.joined([member.class_promise_ for member in self._members()], self.alpha)

@@ -1,6 +1,6 @@
 """Other people's models: which of their methods is a novelty, and in which direction."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,19 @@ def checked_scores(scores: Any, rows: int) -> FloatArray:
     return values
 
 
+def require_spread(novelty: FloatArray) -> None:
+    """Refuses calibration scores that are all equal, from which no threshold can be set.
+
+    Example:
+        >>> require_spread(np.ones(100))
+        Traceback (most recent call last):
+        ValueError: all 100 calibration rows have the same score, 1; choose another score
+    """
+    if len(novelty) > 1 and (novelty == novelty[0]).all():
+        same = f"all {len(novelty)} calibration rows have the same score, {novelty[0]:g}"
+        raise ValueError(f"{same}; choose another score")
+
+
 def row_count(X: Any) -> int:
     """Rows of an array, a data frame, a sparse matrix or a list."""
     return X.shape[0] if hasattr(X, "shape") else len(X)
@@ -59,3 +72,12 @@ def _negated(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _is_pyod(model: Any) -> bool:
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     return any(cls.__module__.partition(".")[0] == "pyod" for cls in type(last).__mro__)
+
+
+def require_one_model(members: Sequence[object]) -> None:
+    """Refuses to save the copies of a foreign model that ``calibration="cv"`` fits: the user has none of them."""
+    if members:
+        raise TypeError(
+            'a foreign model with calibration="cv" cannot be saved: its copies exist in memory only; give calibration '
+            "as a share"
+        )

@@ -1,24 +1,37 @@
 """A promise for any classifier: it names a known class, or says that the row is of none."""
 
+import os
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
+from torch import nn
 
-from offmap import parameters
+from offmap import parameters, persist
+from offmap.calibration.classifier_outputs import (
+    Layer,
+    class_names,
+    class_probabilities,
+    read_outputs,
+    rows_at,
+)
 from offmap.calibration.contract import Classification, PromisedClassifier
-from offmap.calibration.foreign import checked_scores, row_count
-from offmap.calibration.promise import Promise
-from offmap.calibration.split import hold_out
+from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
+from offmap.calibration.fingerprint import Fingerprint
+from offmap.calibration.foreign import checked_scores, require_one_model, require_spread, row_count
+from offmap.calibration.mondrian import ClassPromise
+from offmap.calibration.notices import warn_of_uncovered
+from offmap.calibration.post_hoc import codes_of, fitted_score, make_score
+from offmap.calibration.split import Split, hold_out, uncovered
+from offmap.calibration.surprise import surprise_steps
 from offmap.labels import check_labels, choose_unknown_label, known_classes
 from offmap.parameters import Fraction
 from offmap.random_state import RandomState, as_generator, seed_parts
+from offmap.scores import Outputs, Score, ScoreName, scored
 
 NoveltyFunction = Callable[[Any, Any], Any]
 
@@ -28,19 +41,32 @@ class Guarded(PromisedClassifier, BaseEstimator):
     """Lets any classifier answer "unknown" for rows that it was never taught, at a stated false-alarm rate.
 
     Args:
-        classifier: A scikit-learn classifier, or a pipeline that ends in one.
-        novelty_score: "max_softmax" (1 minus the largest probability), "max_logit" or "energy" (from the
-            classifier's ``decision_function``), or a function of the fitted classifier and rows, higher for novel rows.
+        classifier: A scikit-learn classifier, a pipeline that ends in one, or a trained ``torch.nn.Module``. None if
+            rows are given as ``Outputs``: logits and features that were computed elsewhere.
+        novelty_score: The name of a score of ``offmap.scores``, such as "max_softmax" or "k_nearest"; "auto", which
+            takes the mean rank of three scores where there are features; a ``Score``; or a function of the fitted
+            classifier and rows, higher for novel rows.
+        features: Of a module, the name of the layer that returns features; or a function that maps rows to features.
+            By default the rows as the last step of a pipeline gets them.
+        logits: Of a module, the name of the layer that returns logits, if its output does not.
+        classes: The class of each column of logits, for a module or ``Outputs``; by default 0, 1, … or those of ``y``.
         alpha: Rate at which rows of known classes are rejected.
-        calibration: Share of the rows that ``fit`` holds out from training to set the threshold.
+        calibration: Share of the rows that ``fit`` holds out from training to set the threshold. With "cv" every row
+            trains and calibrates: one copy per fold is fitted (CV+), for data too small to hold rows out.
+        folds: Number of folds, and of copies, of ``calibration="cv"``.
+        confidence: Probability that the rate of this very model is at most ``alpha``, such as 0.9.
+        by_class: Keep the rate for each class instead of over the rows of all; ``predict_set`` then lists the classes
+            that a row may be of.
         unknown_label: What ``predict`` answers for novel rows; by default -1, or "unknown" among string labels.
         random_state: Seed of the split, and of the classifier where it has none of its own.
 
     Attributes:
         classifier_: The fitted classifier.
+        score_: The fitted score; None if ``novelty_score`` is a function.
         classes_: The known classes.
         unknown_label_: What novel rows are called.
         promise_: The ``Promise`` that decides.
+        fingerprint_: What tells this classifier from others when the model is loaded.
         threshold_: Rows with a novelty above it are rejected.
         calibration_novelty_: Novelty of the held-out rows, in ascending order.
 
@@ -48,76 +74,142 @@ class Guarded(PromisedClassifier, BaseEstimator):
         >>> from sklearn.datasets import load_iris
         >>> from sklearn.linear_model import LogisticRegression
         >>> X, y = load_iris(return_X_y=True)
-        >>> model = Guarded(LogisticRegression(), random_state=0).fit(X[y < 2], y[y < 2])
-        >>> model.predict([[5.0, 3.4, 1.5, 0.2], [5.9, 2.8, 4.3, 1.3]])
-        array([0, 1])
+        >>> model = Guarded(LogisticRegression(), novelty_score="mahalanobis", random_state=0).fit(X[y < 2], y[y < 2])
+        >>> model.predict([[5.0, 3.4, 1.5, 0.2], [5.9, 2.8, 4.3, 1.3], [6.9, 3.1, 5.4, 2.1]])
+        array([ 0,  1, -1])
     """
 
-    classifier: Any
+    # The part that a file names and checks, but does not hold.
+    foreign: ClassVar[tuple[str, str]] = ("classifier", "classifier_")
+    always_fitted: ClassVar[frozenset[str]] = frozenset({"promise_", "fingerprint_", "classes_"})
+
+    classifier: Any = None
     _: KW_ONLY
-    novelty_score: Literal["max_softmax", "max_logit", "energy"] | NoveltyFunction = "max_softmax"
+    novelty_score: ScoreName | Literal["auto"] | Score | NoveltyFunction = "max_softmax"
+    features: Layer = None
+    logits: str | None = None
+    classes: Any = None
     alpha: Fraction = 0.05
-    calibration: Fraction = 0.3
+    calibration: Fraction | Literal["cv"] = 0.3
+    folds: Folds = 5
+    confidence: Fraction | None = None
+    by_class: bool = False
     unknown_label: int | str | None = None
     random_state: RandomState = None
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Fits a copy of the classifier on a part of the rows and calibrates it on the rest."""
-        parameters.check(self)
-        labels, rng = check_labels(self, X, y), as_generator(self.random_state)
-        _, codes = known_classes(labels)
-        train, held_out = hold_out(codes, self.calibration, rng)
-        if len(held_out) == 0:
-            raise ValueError("y must have a class with more than one row, to hold rows out for calibration")
-        classifier = clone(self.classifier)
-        seed_parts(classifier, rng)
-        classifier.fit(_safe_indexing(X, train), labels[train])
-        return self._calibrate(classifier, _safe_indexing(X, held_out))
+        """Fits a copy of the classifier, and the score, on a part of the rows; calibrates on the rest.
 
-    def calibrate(self, X: Any) -> Self:
-        """Calibrates a classifier that is already fitted, on rows of its classes that it has **not** seen."""
-        parameters.check(self)
-        check_is_fitted(self.classifier, "classes_")
+        With ``Outputs`` only the score is fitted. Their rows must not have trained the model that computed them.
+        """
+        self._start()
+        if isinstance(self.classifier, nn.Module):
+            raise ValueError("fit cannot train a torch module; train it first, then call calibrate with other rows")
+        labels, rng = check_labels(self, X, y), as_generator(self.random_state)
+        self.classes_, codes = known_classes(labels)
+        self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
+        if self.calibration == "cv":
+            splits = fold_splits(codes, self.folds, rng)
+            self.members_ = fit_members(self, X, labels, splits, rng)
+            if self.by_class:
+                self._join_class_promises()
+            self.promise_ = self._new_promise().fit(surprise_steps(sum(len(split.held_out) for split in splits)))
+            warn_of_lost_rows(len(codes), len(self.calibration_novelty_), self.alpha)
+            return self
+        split = hold_out(codes, self.calibration, rng)
+        if len(split.held_out) == 0:
+            raise ValueError("y must have a class with more than one row, to hold rows out for calibration")
+        warn_of_uncovered(codes, uncovered(codes), self.classes_, self.alpha)
+        return self._fit_split(X, labels, split, rng)
+
+    def calibrate(
+        self, X: Any, y: ArrayLike | None = None, *, reference: Any = None, y_reference: ArrayLike | None = None
+    ) -> Self:
+        """Calibrates a classifier that is already fitted, on rows of its classes that it has **not** seen.
+
+        Args:
+            X: The rows that set the threshold.
+            y: Their classes, which ``by_class=True`` needs.
+            reference: Rows that the score compares with, for scores that read features: the classifier's training
+                rows, say. They must not be among ``X``.
+            y_reference: The classes of these rows.
+        """
+        self._start()
+        if self.classifier is not None and not isinstance(self.classifier, nn.Module):
+            check_is_fitted(self.classifier, "classes_")
         if row_count(X) < 1:
             raise ValueError("X has 0 samples; calibrate needs at least 1")
-        return self._calibrate(self.classifier, X)
+        labels = None if y_reference is None else check_labels(self, reference, y_reference)
+        return self._calibrate(self.classifier, X, y, reference, labels)
 
-    def _calibrate(self, classifier: Any, X: Any) -> Self:
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes all but the classifier to one safetensors file; ``offmap.load(path, model=classifier)`` reads it.
+
+        The file holds up to 16 calibration rows, on which the classifier is recognised.
+        """
+        check_is_fitted(self, "promise_")
+        require_one_model(self._members())
+        for name in ("novelty_score", "features"):
+            if callable(getattr(self, name)):
+                raise TypeError(f"{name} is a function, which a file cannot hold; save is for named scores and layers")
+        persist.save(self, path)
+
+    def _start(self) -> None:
+        parameters.check(self)
+        if self.confidence is not None and (self.calibration == "cv" or self.by_class):
+            raise ValueError('confidence cannot be combined with calibration="cv" or by_class=True')
+        for name in ("promise_", "members_", "class_promise_"):
+            self.__dict__.pop(name, None)
+
+    def _fit_split(self, X: Any, y: Any, split: Split, rng: np.random.Generator | None = None) -> Self:
+        """Trains on some rows and calibrates on others."""
+        train, held_out = split.train, split.held_out
+        classifier = None if self.classifier is None else clone(self.classifier)
+        if classifier is not None:
+            seed_parts(classifier, rng or as_generator(self.random_state))
+            classifier.fit(rows_at(X, train), y[train])
+        return self._calibrate(classifier, rows_at(X, held_out), y[held_out], rows_at(X, train), y[train])
+
+    def _calibrate(self, classifier: Any, X: Any, y: Any, reference: Any, labels: NDArray[Any] | None) -> Self:
         self.classifier_ = classifier
-        self.classes_, _ = known_classes(np.asarray(classifier.classes_))
+        outputs = self._read(X, with_features=False)
+        if outputs.logits is None:
+            raise ValueError("X has no logits; give Outputs(logits=…), or use a detector, which needs none")
+        names = class_names(classifier, self.classes, labels, outputs.logits)
+        self.classes_ = known_classes(names)[0] if hasattr(classifier, "classes_") else names
         self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
-        self.promise_ = Promise(alpha=self.alpha).fit(self._scored(X).novelty)
+        self.score_ = self._fitted_score(reference, labels)
+        found = self._scored(X)
+        require_spread(found.novelty)
+        if self.by_class:
+            self.class_promise_ = ClassPromise(alpha=self.alpha).fit(*found, self._codes(y))
+        self.promise_ = self._new_promise().fit(found.novelty)
+        self.fingerprint_ = Fingerprint().fit(classifier, X, found.novelty)
         return self
+
+    def _fitted_score(self, reference: Any, labels: NDArray[Any] | None) -> Score | None:
+        if callable(self.novelty_score) and not isinstance(self.novelty_score, Score):
+            return None
+        known = None if reference is None else self._read(reference)
+        codes = None if labels is None else codes_of(labels, self.classes_)
+        return fitted_score(make_score(self.novelty_score, known), known, codes)
+
+    def _read(self, X: Any, *, with_features: bool = True) -> Outputs:
+        return read_outputs(
+            self.classifier_, X, features=self.features, logits=self.logits, with_features=with_features
+        )
 
     def _classified(self, X: Any) -> Classification:
         check_is_fitted(self, "promise_")
         return self._scored(X)
 
     def _scored(self, X: Any) -> Classification:
-        if callable(self.novelty_score):
-            proba, novelty = _proba(self.classifier_, X), self.novelty_score(self.classifier_, X)
-        elif self.novelty_score == "max_softmax":
-            proba = _proba(self.classifier_, X)
-            novelty = 1 - proba.max(axis=1)
+        reads_features = self.score_ is not None and "features" in self.score_.reads
+        outputs = self._read(X, with_features=reads_features)
+        if self.score_ is None:
+            assert callable(self.novelty_score)
+            novelty = self.novelty_score(self.classifier_, X)
         else:
-            logits = _logits(self.classifier_, X)
-            proba = softmax(logits, axis=1)
-            novelty = -(logits.max(axis=1) if self.novelty_score == "max_logit" else logsumexp(logits, axis=1))
+            novelty = scored(self.score_, outputs)
+        proba = class_probabilities(self.classifier_, X, outputs)
         return Classification(proba, checked_scores(novelty, row_count(X)))
-
-
-def _proba(classifier: Any, X: Any) -> NDArray[np.float64]:
-    if hasattr(classifier, "predict_proba"):
-        return np.asarray(classifier.predict_proba(X), dtype=np.float64)
-    return softmax(_logits(classifier, X), axis=1)
-
-
-def _logits(classifier: Any, X: Any) -> NDArray[np.float64]:
-    """One column per class; scikit-learn's single column for two classes is the log-odds of the second."""
-    if not hasattr(classifier, "decision_function"):
-        raise ValueError(
-            f"classifier {type(classifier).__name__} has no decision_function; novelty_score must be 'max_softmax' "
-            "or a function"
-        )
-    logits = np.asarray(classifier.decision_function(X), dtype=np.float64)
-    return np.stack([-logits / 2, logits / 2], axis=1) if logits.ndim == 1 else logits

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from offmap.arrays import FloatArray, Rows
 from offmap.base import OpenWorldEstimator
-from offmap.calibration.promise import Promise
-from offmap.calibration.split import hold_out
+from offmap.calibration.notices import warn_of_uncovered
+from offmap.calibration.split import Split, hold_out, uncovered
 from offmap.collaborative.contract import EntityModel
 from offmap.collaborative.entities import EntityTable
 from offmap.collaborative.given import Embeddings, given_vectors, label_codes, label_set
@@ -46,18 +46,22 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
 
     Args:
         alpha: False-alarm rate that the threshold keeps, over the rows of all entities together.
-        calibration: Share of the rows held out from training to set the threshold and the p-values. With 0 all rows
-            train, and there are scores but no threshold and no p-values.
+        calibration: Share of the rows held out from training to set the threshold and the p-values. Each entity gives
+            up one row or more, since its score depends on how many rows it was trained on; of entities with one row
+            none is held out, and the promise does not cover them. With 0 all rows train, and there are scores but no
+            threshold and no p-values.
 
     Attributes:
         entity_ids_: Ids of the entities.
         entity_embeddings_: Embedding of each entity, in the order of ``entity_ids_``.
         entity_counts_: Number of rows that each entity was learnt from, in the order of ``entity_ids_``.
         entities_: The table of entities.
+        uncovered_: Entities with too few rows to hold any out, which the promise does not cover.
         features_: Maps rows to features.
         head_: Scores features against embeddings.
         solver_: Finds the embedding of an entity from its rows.
         embedding_size_: Numbers that describe an entity.
+        centre_: Mean of the embeddings of the fitted entities; empty where every entity has a model of its own.
         labels_: The labels that were fitted, in ascending order; empty without labels.
         common_level_: Mean and variance of the raw novelty over all entities; None with ``calibration=0``.
         promise_: The ``Promise`` that decides, fitted on the held-out rows.
@@ -108,7 +112,7 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
         if len(ids) < 2:
             raise ValueError(f"entities must hold at least 2 entities, to tell them apart; got {len(ids)}")
         index = check_index(rows, _length(X), len(codes))
-        train, held_out = self._split(codes, rng)
+        train, held_out = self._split(codes, as_given(ids), rng)
         checked = self._training_rows(X, index[train], rng)
         self.labels_ = label_set(labels)
         with local_seed(draw_seed(rng)):
@@ -118,7 +122,7 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
             learned = self._fit(observed, given)
         self._fill_table(ids, learned, observed)
         scores = self._novelty_of(checked, index[held_out], codes[held_out]) if len(held_out) else np.empty(0)
-        self.promise_ = Promise(alpha=self.alpha).fit(scores)
+        self.promise_ = self._new_promise().fit(scores)
         return self
 
     def fit_predict(
@@ -188,6 +192,15 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
                 self._learner().add(ids[which], observations(X, index[~known], renumbered, coded, self.device))
         return self
 
+    def remove_entities(self, entities: ArrayLike) -> Self:
+        """Forgets entities, such as devices that are out of service; all else stays as it is."""
+        check_is_fitted(self, "promise_")
+        places = np.unique(self._places(check_ids(entities)))
+        if len(places) == len(self.entities_):
+            raise ValueError("entities names all that the model knows; at least one must stay")
+        self.entities_.remove(places)
+        return self
+
     def similar_entities(self, entity: Id, k: int = 10) -> Similar:
         """The ``k`` entities with the highest cosine between their embedding and that of ``entity``.
 
@@ -224,6 +237,16 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
     def _build(self) -> None:
         self._build_parts()
         self._build_table()
+
+    def _try_out(self, rows: Rows) -> None:
+        level = self.common_level_
+        if level is not None and (len(level) != 2 or not all(type(value) is float for value in level)):
+            raise ValueError("common_level_ must be a mean and a variance")
+        if not isinstance(self.labels_, np.ndarray) or len(np.unique(self.entity_ids_)) != len(self.entities_):
+            raise ValueError("labels_ must be an array, and the ids of entities must differ")
+        places = np.zeros(len(rows), dtype=np.int64)
+        if self._novelty_of(rows, np.arange(len(rows)), places).shape != (len(rows),):
+            raise ValueError("a novelty must be one number per row")
 
     def _use_parts(self, features: nn.Module, head: Head, solver: Solver) -> None:
         self.features_: nn.Module = features.to(self.device)
@@ -289,13 +312,18 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
             raise ValueError(f"entities holds {unknown[0]!s}, which was never fitted; add_entity makes it known")
         return places
 
-    def _split(self, codes: Places, rng: np.random.Generator) -> tuple[Places, Places]:
+    def _split(self, codes: Places, ids: NDArray[Any], rng: np.random.Generator) -> Split:
         if self.calibration == 0:
-            return np.arange(len(codes)), np.arange(0)
-        return hold_out(codes, self.calibration, rng)
+            return Split(np.arange(len(codes)), np.arange(0))
+        small = uncovered(codes)
+        self.uncovered_ = [str(entity) for entity in ids[small]]
+        split = hold_out(codes, self.calibration, rng, from_every_group=True)
+        if len(split.held_out):
+            warn_of_uncovered(codes, small, ids, self.alpha)
+        return split
 
     def _training_rows(self, X: Any, index: Places, rng: np.random.Generator) -> Rows:
-        if self.encoder is None:
+        if self._encoder_for(X) is None:
             return self._rows(X, reset=True)
         return self._encoded(X, None, np.unique(index), rng)
 

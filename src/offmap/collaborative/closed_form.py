@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, final
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,7 @@ from offmap.nets.image_rule import is_image
 from offmap.parameters import Count, Fraction, Natural, NonNegative, Positive, Share
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class ClosedFormDetector(EntityDetector):
     r"""Scores the density ratio of an entity to all entities by a least-squares fit in shared features.

@@ -1,7 +1,7 @@
 """What a user can ask of a model of many entities: the questions of every model, about a row and its entity."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +10,7 @@ from offmap.arrays import FloatArray, Rows
 from offmap.calibration.contract import PromisedModel
 from offmap.calibration.promise import Promise
 from offmap.collaborative.ids import Places, as_given, check_ids
+from offmap.random_state import RandomState
 from offmap.verdict import Verdict
 
 Pairs = tuple[Rows, Places, Places]
@@ -33,8 +34,8 @@ class EntityModel(PromisedModel):
     def novelty(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> FloatArray:  # type: ignore[override] # the entity is part of the question
         """How novel each row is for its entity; higher is more novel, and above ``threshold_`` it is flagged.
 
-        The raw score is standardised by the mean and variance of the scores of the entity's own rows, since what is
-        much for one entity may be little for another. With ``calibration=0`` it is the raw score.
+        The raw score is standardised by the mean and variance of the scores of the entity's own rows, since a
+        score that is high for one entity may be normal for another. With ``calibration=0`` it is the raw score.
 
         Args:
             X: Rows or images.
@@ -64,7 +65,9 @@ class EntityModel(PromisedModel):
         novelty = self.novelty(X, entities, rows=rows)
         return np.where(self._promise("predict").novel(novelty), -1, 1)
 
-    def p_value(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> FloatArray:  # type: ignore[override] # the entity is part of the question
+    def p_value(  # type: ignore[override] # the entity is part of the question
+        self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None, random_ties: RandomState = None
+    ) -> FloatArray:
         r"""The conformal p-value of each row under "this is a row like those of its entity"; small is novel.
 
         A row like the fitted ones gets a p-value of at most $\alpha$ with a probability of at most $\alpha$. This
@@ -74,7 +77,21 @@ class EntityModel(PromisedModel):
         flagged.
         """
         novelty = self.novelty(X, entities, rows=rows)
-        return self._promise("p_value").p_value(novelty)
+        return self._promise("p_value").p_value(novelty, random_ties=random_ties)
+
+    def select(  # type: ignore[override] # the entity is part of the question
+        self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None, fdr: float = 0.1, window: int = 500
+    ) -> NDArray[np.bool_]:
+        """Selects rows to look at, so that on average at most a share ``fdr`` of the selected ones are false alarms.
+
+        Args:
+            X: Rows or images.
+            entities: Id of the entity of each row.
+            rows: Row of ``X`` that each id in ``entities`` refers to, if not the one in its place.
+            fdr: Share of false alarms among the selected rows.
+            window: Consecutive rows that are judged together.
+        """
+        return self._selected(self.p_value(X, entities, rows=rows), fdr, window)
 
     def assess(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> Verdict:  # type: ignore[override] # the entity is part of the question
         """Novelty, p-value and decision of each row for its entity, computed in one pass."""
@@ -86,6 +103,17 @@ class EntityModel(PromisedModel):
             p_value=promise.p_value(novelty),
             entity=as_given(check_ids(entities)),
         )
+
+    def recalibrate(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> Self:  # type: ignore[override] # the entity is part of the question
+        """The same fitted model with threshold and p-values set by other normal rows, which it must **not** have seen.
+
+        Args:
+            X: Rows or images.
+            entities: Id of the entity of each row.
+            rows: Row of ``X`` that each id in ``entities`` refers to, if not the one in its place.
+        """
+        novelty = self.novelty(X, entities, rows=rows)
+        return self._with_promise(self._new_promise().fit(novelty), alpha=self.alpha)
 
     def _promise(self, asked: str) -> Promise:
         if not self.promise_.has_rows:

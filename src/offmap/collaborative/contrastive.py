@@ -1,7 +1,7 @@
 """Contrastive features, and a few rows of each entity to compare with."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor, nn
@@ -113,16 +113,18 @@ class RowSampler(StreamSolver):
         return {"embedding": torch.where(taken.unsqueeze(2), new, old).flatten(1)}
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class EntityContrastiveDetector(EntityDetector):
     r"""Compares a row with a few rows of its entity, in features learnt by contrasting rows and shifted rows.
 
-    The score follows CSI: $\max_k \cos(z(x), z_k) \, \|z(x)\|$ over the kept rows $z_k$ of the entity. Sized for a
-    CPU: one small encoder is trained on the rows of all entities, in place of a deep one for each, with one shift.
+    The score follows CSI: $\max_k \cos(z(x), z_k) \, \|z(x)\|$ over the kept rows $z_k$ of the entity. It is
+    sized for a CPU: there is one small encoder, trained on the rows of all entities, where CSI trains a deep one per
+    entity, and one kind of shift.
 
     Args:
         output_size: Width of the features.
-        n_kept: Rows that are kept of each entity, drawn at random. More rows describe varied entities better.
+        n_kept: Number of rows kept per entity, drawn at random. Raise it for entities with varied rows.
         temperature: τ of the contrastive loss.
         network: "conv" for images, "mlp" for any rows; "auto" takes convolutions for images of 16 pixels and more.
         hidden: Widths of the hidden layers.

@@ -80,6 +80,15 @@ class EntityTable(nn.Module):
         if after - len(self._sorted) > max(_LONGEST_TAIL, len(self._sorted) // 16):
             self._sort()
 
+    def remove(self, places: Places) -> None:
+        """Forgets the entities at ``places``; the others keep their order."""
+        kept = np.setdiff1d(np.arange(self.length), places)
+        self._ids = self.ids[kept]
+        for name in self.widths:
+            setattr(self, name, self.get_buffer(name)[torch.from_numpy(kept)])
+        self.length = len(kept)
+        self._sort()
+
     def _reserve(self, length: int, ids: Ids) -> None:
         """Makes room for ``length`` entities, at least twice what there was, and for longer strings."""
         capacity = len(self._ids) if length <= len(self._ids) else max(length, 2 * len(self._ids))
@@ -112,8 +121,14 @@ class EntityTable(nn.Module):
         ids: Ids = state[f"{prefix}ids"].cpu().numpy()
         if ids.dtype == np.uint8:
             ids = np.ascontiguousarray(ids).view(f"S{ids.shape[1]}").ravel()
+        columns = {name: state[f"{prefix}{name}"] for name in self.widths}
+        shapes = {name: (len(ids), width) for name, width in self.widths.items()}
+        if ids.ndim != 1 or ids.dtype.kind not in "iS" or len(ids) < 1:
+            raise ValueError("the ids of entities must be flat, and at least one")
+        if {name: tuple(column.shape) for name, column in columns.items()} != shapes:
+            raise ValueError(f"the table of entities must have columns of the shapes {shapes}")
         self.length = 0
-        self.add(ids, {name: state[f"{prefix}{name}"] for name in self.widths})
+        self.add(ids, columns)
         self._sort()
 
 

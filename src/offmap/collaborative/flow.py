@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import prod
-from typing import Literal
+from typing import Literal, final
 
 import torch
 from torch import Tensor
@@ -39,6 +39,7 @@ class FlowHead(PairHead):
         return torch.cat(groups).T
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class EntityFlowDetector(EmbeddingDetector):
     r"""Scores rows by their density under a masked autoregressive flow that is conditioned on the entity.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, final
 
 import torch
 from sklearn.ensemble import IsolationForest
@@ -44,6 +44,8 @@ class ForestHead(Head):
             below = features.gather(1, feature) <= values[entity, node]
             # A leaf has no right child; a left child comes right after its parent.
             node = torch.where(right == 0, node, torch.where(below, node + 1, starts + right))
+            # A file may say anything.
+            node = node.clamp(0, layout.nodes - 1)
         lengths = values[entity, node].masked_fill(starts < 0, 0.0)
         return -torch.exp2(-lengths.sum(dim=1))
 
@@ -81,6 +83,7 @@ class ForestGrower(Solver):
         return packed(trees, samples, self.layout.step)
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class EntityForestDetector(EntityDetector):
     r"""Fits one isolation forest per entity; rows that few splits isolate from the entity's rows are novel.
@@ -92,9 +95,9 @@ class EntityForestDetector(EntityDetector):
 
     Args:
         n_estimators: Trees per forest.
-        max_samples: Rows that a tree is grown from, at most. The table has room for the largest forest that was fitted:
-            an entity that is added later is grown from no more rows per tree, and from fewer trees if it needs more
-            room.
+        max_samples: Largest number of rows that a tree is grown from. Every entity has the memory of the largest forest
+            in ``fit``: one that is added later gets no more rows per tree, and fewer trees if its forest would be
+            larger.
 
     Attributes:
         samples_: Rows that a tree is grown from, at most.

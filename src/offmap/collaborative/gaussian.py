@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from torch import Tensor
@@ -64,6 +65,7 @@ class GaussianHead(PairHead):
         return gaussian_log_densities(features, self.parameters_of(embeddings))
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class EntityGaussianDetector(EmbeddingDetector):
     r"""Scores rows by their density under a Gaussian of the entity: $N(\mu(e_t), \operatorname{diag} \sigma^2(e_t))$.

@@ -109,6 +109,8 @@ def _as_array(entities: Any) -> Ids:
         return np.array(entities, dtype=object)
     if ids.dtype.kind in "OT" and ids.ndim == 1:
         kinds = {_plain_type(entity) for entity in ids.tolist()}
+        if kinds == {int} and any(abs(entity) > _LARGEST for entity in ids.tolist()):
+            raise ValueError(f"ids must be integers of at most {_LARGEST}; pass str(id) for longer ones")
         return ids.astype(next(iter(kinds))) if kinds in ({str}, {int}) else ids
     return ids
 

@@ -1,7 +1,7 @@
 """The density ratio of an entity's rows to those of all entities."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, final
 
 import torch
 from torch import Tensor, nn
@@ -21,22 +21,22 @@ from offmap.parameters import NonNegative, Positive
 _SMALL, _SAMPLE = 0.1, 512
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class RatioDetector(EmbeddingDetector):
     r"""Scores how much more likely a row is among the rows of its entity than among those of all entities.
 
-    One network of row and entity embedding learns the log ratios of all entities by telling an entity's own rows from
-    those of others:
+    One network takes a row and the embedding of an entity. Trained to tell an entity's own rows from those of others,
+    it learns the log ratios of all entities:
 
     $$f(x, e_t) \to \log \frac{q_t(x)}{p(x)}, \qquad p = \sum_t m_t q_t.$$
 
-    With ``head="two_tower"`` the fit ends with a solve: for the trained features, the embedding of each entity is a
-    logistic regression with a normal prior that has the mean and covariance of the trained embeddings. New entities are
-    found in the same way.
+    With ``head="two_tower"`` the fit ends with one logistic regression per entity on the trained features, which gives
+    the entity's embedding. Its prior is normal, with the mean and covariance of the trained embeddings.
 
-    ``add_entity`` makes the embedding of a new entity as the first ones were made (means over its rows). Where there is
-    no such way (random and given embeddings, and the two-tower head), it is the one of highest likelihood under a
-    normal prior with the mean and covariance of the fitted embeddings.
+    If embeddings are means over the rows of an entity, ``add_entity`` computes that mean for the new entity. With
+    random or given embeddings, and with the two-tower head, it finds the most probable embedding given the new rows,
+    under a normal prior with the mean and covariance of the fitted embeddings.
 
     Args:
         head: "concat" is the paper's perceptron of row and embedding. "two_tower" is the inner product of features of

@@ -1,5 +1,6 @@
 """Networks of one architecture, each with weights of its own, that are trained and applied at the same time."""
 
+import copy
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
@@ -25,7 +26,10 @@ class NetworkStack:
     """
 
     def __init__(self, template: nn.Module) -> None:
-        self.template = template
+        # ``functional_call`` swaps the weights of the module it is given, so each stack has a module of its own: two
+        # threads that score one model must not swap each other's. The tensors are shared, not copied.
+        shared = {id(tensor): tensor for tensor in (*template.parameters(), *template.buffers())}
+        self.template = copy.deepcopy(template, shared).eval()
         self.shapes = {name: tuple(weight.shape) for name, weight in template.named_parameters()}
         self.size = sum(prod(shape) for shape in self.shapes.values())
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, final
 
 from torch import Tensor, nn
 
@@ -36,6 +36,7 @@ class FlowRecipe(Recipe):
         return -networks(own).mean(dim=1).sum() / own.shape[-1]
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class SeparateFlowDetector(SeparateDetector):
     """Scores rows by their density under a masked autoregressive flow that is trained on the entity's rows alone.

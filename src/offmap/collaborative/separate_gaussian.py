@@ -1,7 +1,7 @@
 """A Gaussian per entity, with the mean and variance of the entity's own rows."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
@@ -71,6 +71,7 @@ def _described(mean: Tensor, variance: Tensor, counts: Tensor) -> Tensor:
     return torch.cat([mean, shrunk.log()], dim=1)
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class SeparateGaussianDetector(EntityDetector):
     """Scores rows by their density under a Gaussian with the mean and variance of the entity's own rows.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor, nn
@@ -43,6 +43,7 @@ class RatioRecipe(Recipe):
         return ratio_loss(scores[:, : own.shape[1]], scores[:, own.shape[1] :]) * len(own)
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class SeparateRatioDetector(SeparateDetector):
     r"""Scores how much more likely a row is among the rows of its entity than among all, by a network per entity.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor, nn
@@ -73,6 +73,7 @@ class SphereRecipe(Recipe):
         return network
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class EntitySVDDDetector(SeparateDetector):
     r"""Maps the rows of an entity close to a centre by a network of its own; rows that are mapped far away are novel.

@@ -12,13 +12,19 @@ from typing import Annotated, NoReturn
 import typer
 
 from offmap.commands import terminal
+from offmap.commands.compare import compare
 from offmap.commands.demo import demo
+from offmap.commands.entities import add, remove, update
 from offmap.commands.evaluate import evaluate
+from offmap.commands.explain import explain
 from offmap.commands.fit import fit
+from offmap.commands.info import info
 from offmap.commands.listing import datasets, methods
+from offmap.commands.monitor import monitor
+from offmap.commands.recalibrate import recalibrate
 from offmap.commands.score import score
 from offmap.commands.world import app as world
-from offmap.errors import WorkFailed
+from offmap.errors import WorkFailed, reason_of
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 WRONG_PATHS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
@@ -27,7 +33,6 @@ app = typer.Typer(
     epilog="Exit codes: 0 success, 1 the work failed, 2 wrong usage or bad input, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -63,7 +68,11 @@ def offmap(
     """Open-world learning: find what a model was never taught."""
 
 
-for command in (methods, datasets, fit, score, evaluate, demo):
+COMMANDS = (
+    *(methods, datasets, fit, score, explain, evaluate, compare, info, monitor, recalibrate),
+    *(add, update, remove, demo),
+)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(world, name="world")
 
@@ -71,6 +80,5 @@ app.add_typer(world, name="world")
 def _stop(error: BaseException, code: int) -> NoReturn:
     if os.environ.get("OFFMAP_DEBUG"):
         raise error
-    message = " ".join(str(error).split()) or type(error).__name__
-    terminal.tell(f"offmap: {message}")
+    terminal.tell(f"offmap: {reason_of(error)}")
     sys.exit(code)

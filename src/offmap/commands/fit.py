@@ -1,34 +1,61 @@
 """``offmap fit``: from data to a model."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from offmap.commands import terminal
-from offmap.commands.opening import open_rows
-from offmap.commands.options import DataSpec, Entity, Json, Label, Quiet, Seed, Text
+from offmap.commands.opening import open_rows, require_present, roles_of
+from offmap.commands.options import (
+    DataSpec,
+    Drop,
+    Entity,
+    HoldOut,
+    Id,
+    Json,
+    Keep,
+    Kinds,
+    Label,
+    ModelOut,
+    Only,
+    Quiet,
+    Seed,
+    Settings,
+    Text,
+)
+from offmap.outputs import require_writable
 
 
 def fit(
     method: Annotated[str, typer.Argument(help="A method's name; 'offmap methods' lists them.")],
     data: DataSpec,
-    out: Annotated[Path, typer.Option(help="Where to write the model, a .safetensors file.")],
-    settings: Annotated[list[str] | None, typer.Option("--set", help="A parameter, as name=value.")] = None,
+    out: ModelOut,
+    settings: Settings = None,
     text: Text = None,
     label: Label = None,
     entity: Entity = None,
+    only: Only = None,
+    drop: Drop = None,
+    ids: Id = None,
+    keep: Keep = None,
+    kinds: Kinds = None,
+    hold_out: HoldOut = None,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a method to data and save the model."""
-    from offmap.workflow import configure, fit_model, promise_of, require_writable, summary_of
+    """Fit a method to data and save the model; it remembers what the columns are for."""
+    require_writable(out, inputs=[data])
+    require_present(None, data)
+    from offmap.workflow import configure, fit_model, promise_of, save_model, summary_of, try_held_out
 
     with terminal.messages(quiet) as tell:
-        require_writable(out, inputs=[data])
         estimator = configure(method, settings or [], seed)
-        model = fit_model(estimator, open_rows(estimator, data, text, label, entity))
-        model.save(out)
+        roles = roles_of(text, label, entity, only, drop, ids, keep, kinds)
+        opened = open_rows(estimator, data, roles)
+        trial = try_held_out(estimator, opened, hold_out, roles, seed) if hold_out else None
+        model = fit_model(estimator, opened, roles) if trial is None else trial.model
+        save_model(model, out)
         tell(f"wrote {out}; {promise_of(model)}")
-    terminal.show_pairs("Fitted", {"model": str(out), **summary_of(model)}, as_json)
+    held_out = {} if trial is None else {"held_out": hold_out, "test": trial.section.metrics}
+    terminal.show_pairs("Fitted", {"model": str(out), **summary_of(model), **held_out}, as_json)

@@ -16,9 +16,15 @@ def methods(
     from offmap import catalog
 
     if name is not None:
-        terminal.show(f"Parameters of {name}", catalog.method(name).parameters(), as_json)
+        lines = [
+            {**line, "meaning": terminal.plain_words(line["meaning"])} for line in catalog.method(name).parameters()
+        ]
+        terminal.show(f"Parameters of {name}", lines, as_json)
         return
-    found = [{"method": each.name, "family": each.family, "summary": each.summary} for each in catalog.methods()]
+    found = [
+        {"method": each.name, "family": each.family, "summary": terminal.plain_words(each.summary)}
+        for each in catalog.methods()
+    ]
     terminal.show("Methods", found, as_json)
 
 

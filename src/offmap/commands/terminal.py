@@ -4,18 +4,20 @@ import json
 import logging
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, TextIO
 
+from offmap.errors import printable
 from offmap.progress import quiet as without_bars
 
 
 def tell(message: str) -> None:
     """Says something to the user, who may be reading the data from standard output meanwhile."""
-    print(message, file=sys.stderr)
+    print(printable(message), file=sys.stderr)
 
 
 @contextmanager
@@ -92,11 +94,11 @@ def show(title: str, rows: Sequence[Mapping[str, Any]], as_json: bool, whole: An
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), title_justify="left")
+    table = Table(title=Text(printable(title)), title_justify="left")
     for name in rows[0] if rows else ():
-        table.add_column(Text(name), overflow="fold")
+        table.add_column(Text(printable(name)), overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row.values()))
+        table.add_row(*(Text(printable(_cell(value))) for value in row.values()))
     show_rich(table)
 
 
@@ -113,6 +115,23 @@ def show_rich(renderable: Any) -> None:
     with console.capture() as captured:
         console.print(renderable)
     write(captured.get())
+
+
+def plain_words(text: str) -> str:
+    r"""The text of a docstring for a terminal: formulas and code without their marks.
+
+    Example:
+        >>> plain_words(r"Weight $\lambda$ of ``X``; $\sqrt{2\,\mathrm{Tr}\,\Sigma_m}$ by default")
+        'Weight lambda of X; sqrt(2 Tr Sigma_m) by default'
+    """
+    return re.sub(r"\$([^$]+)\$", lambda found: _formula(found[1]), text.replace("``", ""))
+
+
+def _formula(source: str) -> str:
+    """A short LaTeX formula in plain letters."""
+    plain = re.sub(r"\\(mathrm|mathbf|mathbb|text|operatorname)\{([^}]*)\}", r"\2", source)
+    plain = re.sub(r"\\[,;! ]", " ", plain)
+    return plain.replace("\\", "").replace("{", "(").replace("}", ")")
 
 
 def _plain(value: Any) -> Any:

@@ -3,6 +3,7 @@
 import gzip
 import zipfile
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 from typing import IO, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offmap.data.decoding import decoding
+from offmap.data.limits import require_ratio
 from offmap.data.rows import Data, as_texts
 
 __all__ = ["read_idx", "read_npy", "read_npz", "read_npz_keys"]
@@ -20,7 +22,7 @@ _ARCHIVE = "an .npz archive, as np.savez writes it"
 def read_npy(path: Path) -> Data:
     """Reads the rows of an ``.npy`` file, which has no labels."""
     with decoding(path, "an .npy array, as np.save writes it"), path.open("rb") as file:
-        rows = _array(file)
+        rows = _array(file, path.stat().st_size)
     return Data(_rows(rows), name=str(path))
 
 
@@ -63,16 +65,34 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
 
 
 def _member(archive: zipfile.ZipFile, key: str) -> NDArray[Any]:
-    with archive.open(f"{key}.npy") as file:
-        return _array(file)
+    info = archive.getinfo(f"{key}.npy")
+    require_ratio(info.compress_size, info.file_size)
+    with archive.open(info) as file:
+        return _array(file, info.file_size)
 
 
-def _array(file: IO[bytes]) -> NDArray[Any]:
+def _array(file: IO[bytes], size: int) -> NDArray[Any]:
+    """Reads an array from a file of ``size`` bytes; memory is asked for only if the file can fill it."""
+    _require_whole(file, size)
     try:
         return np.lib.format.read_array(file, allow_pickle=False)
     except ValueError as error:
         # NumPy takes any unknown format for a pickle, and its message says how to load one.
         raise ValueError("expected complete arrays of numbers or strings") from error
+
+
+def _require_whole(file: IO[bytes], size: int) -> None:
+    try:
+        version = np.lib.format.read_magic(file)
+        headers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        shape, _, dtype = headers.get(version, np.lib.format.read_array_header_2_0)(file)
+    except Exception as error:  # a damaged header raises errors of many kinds
+        raise ValueError("expected complete arrays of numbers or strings") from error
+    # An array of nothing may still say to have rows, each of which costs memory later.
+    claimed = prod(shape) * dtype.itemsize if dtype.itemsize else max((*shape, 0))
+    if min((*shape, 0)) < 0 or claimed > size or (claimed == 0 and max((*shape, 0)) > size):
+        raise ValueError(f"expected complete arrays: {size:,} bytes claim to hold the shape {shape} of {dtype}")
+    file.seek(0)
 
 
 def _rows(array: NDArray[Any]) -> NDArray[Any]:

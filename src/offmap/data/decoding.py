@@ -1,15 +1,12 @@
 """One kind of error for files that cannot be decoded, whichever library reads them."""
 
-import lzma
-import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["decoding"]
+from offmap.errors import reason_of
 
-_FAILURES = (ValueError, OSError, EOFError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+__all__ = ["decoding"]
 
 
 @contextmanager
@@ -24,5 +21,7 @@ def decoding(path: Path, form: str) -> Iterator[None]:
         yield
     except (FileNotFoundError, PermissionError):
         raise
-    except _FAILURES as error:
-        raise ValueError(f"{path} cannot be read as {form}: {error}") from error
+    except MemoryError as error:
+        raise ValueError(f"{path} cannot be read as {form}: it needs more memory than there is") from error
+    except Exception as error:  # a damaged file raises errors of any kind: KeyError, TokenError, SyntaxError
+        raise ValueError(f"{path} cannot be read as {form}: {reason_of(error)}") from error

@@ -1,14 +1,11 @@
 """Downloads data files. A file gets its final name only after it is complete and its checksum is verified."""
 
-import os
-import tempfile
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
 
 from offmap.data.store import DataNotFound, File, cache_folder, check
+from offmap.files import replacing
 from offmap.progress import bar
 
 __all__ = ["download"]
@@ -29,31 +26,19 @@ def download(file: File) -> Path:
     """
     target = cache_folder() / file.path
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _temporary_beside(target) as part:
+    with replacing(target) as part:
         try:
-            _copy(str(file.url), part)
+            _copy(str(file.url), part, target.stem)
         except (OSError, HTTPException) as error:
             raise DataNotFound(f"{file.url} could not be downloaded to {target}: {error}") from error
         check(part, file.sha256, source=str(file.url))
-        os.replace(part, target)
     return target
 
 
-@contextmanager
-def _temporary_beside(target: Path) -> Iterator[Path]:
-    # Renaming is atomic only within one file system, so the temporary file is in the same folder.
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
-    os.close(handle)
-    try:
-        yield Path(name)
-    finally:
-        Path(name).unlink(missing_ok=True)
-
-
-def _copy(url: str, target: Path) -> None:
+def _copy(url: str, target: Path, name: str) -> None:
     with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as answer, target.open("wb") as sink:
         size = int(answer.headers.get("Content-Length") or 0)
-        with bar(f"{target.stem} (MiB)", total=-(-size // _CHUNK)) as shown:
+        with bar(f"{name} (MiB)", total=-(-size // _CHUNK)) as shown:
             while chunk := answer.read(_CHUNK):
                 sink.write(chunk)
                 shown.advance()

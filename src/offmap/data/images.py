@@ -1,9 +1,13 @@
 """Reader of folders of images. Sub-folders are labels."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
@@ -12,7 +16,10 @@ from offmap.data.rows import Data
 
 __all__ = ["IMAGE_SUFFIXES", "read_images"]
 
-IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
+# The one decoder that a name allows: by content alone Pillow would start Ghostscript for PostScript named .png.
+_FORMATS = {".png": ("PNG",), ".jpg": ("JPEG",), ".jpeg": ("JPEG",)}
+IMAGE_SUFFIXES = tuple(_FORMATS)
+_MOST_PIXELS = 1 << 26
 _GREY = ("1", "L", "LA")
 _COLOUR = ("P", "RGB", "RGBA", "CMYK", "YCbCr")
 
@@ -33,7 +40,9 @@ def read_images(folder: Path) -> Data:
     _require_one_size(paths, images)
     if any(image.mode == "RGB" for image in images):
         images = [image.convert("RGB") for image in images]
-    return Data(np.stack([np.asarray(image) for image in images]), _folder_labels(folder, paths), name=str(folder))
+    files = pd.DataFrame({"file": [path.relative_to(folder).as_posix() for path in paths]})
+    stacked = np.stack([np.asarray(image) for image in images])
+    return Data(stacked, _folder_labels(folder, paths), name=str(folder), identity=files)
 
 
 def _is_image(path: Path) -> bool:
@@ -42,12 +51,23 @@ def _is_image(path: Path) -> bool:
 
 
 def _read_image(path: Path) -> Image.Image:
-    with decoding(path, "an image"), Image.open(path) as image:
+    formats = _FORMATS[path.suffix.lower()]
+    with decoding(path, f"a {formats[0]} image"), _quiet_about_size(), Image.open(path, formats=formats) as image:
+        if image.width * image.height > _MOST_PIXELS:
+            raise ValueError(f"it has {image.width} x {image.height} pixels; at most {_MOST_PIXELS:,} are read")
         if image.mode not in _GREY + _COLOUR:
             raise ValueError(f"its mode is {image.mode}; 8 bits per channel are expected")
         # A palette may hold transparent entries, which only RGBA can express.
         upright = ImageOps.exif_transpose(image.convert("RGBA") if image.mode == "P" else image)
         return upright.convert("L" if image.mode in _GREY else "RGB")
+
+
+@contextmanager
+def _quiet_about_size() -> Iterator[None]:
+    """Pillow warns of large images; ours is a limit, and an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        yield
 
 
 def _require_one_size(paths: list[Path], images: list[Image.Image]) -> None:

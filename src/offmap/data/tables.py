@@ -1,7 +1,5 @@
-"""Readers of tables: ``.csv`` and ``.tsv`` (plain or gzipped) and ``.parquet``."""
+"""Reads features, labels or texts from a table, by the roles of its columns."""
 
-import csv
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,128 +9,119 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from offmap.data.decoding import decoding
+from offmap.data.roles import NoSuchColumn, Roles
 from offmap.data.rows import Data, as_texts
+from offmap.data.table.cells import as_numbers
+from offmap.data.table.problems import raise_problems, repeated_columns
+from offmap.data.table_files import TABLE_SUFFIXES, read_cells
+from offmap.labels import as_numbers as numeric_labels
 
-__all__ = ["TABLE_SUFFIXES", "NoSuchColumn", "read_frame", "read_table"]
-
-TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
-_MISSING = ("", "na", "n/a", "nan", "none", "null")
+__all__ = ["TABLE_SUFFIXES", "NoRows", "NoSuchColumn", "read_frame", "read_table"]
 
 
-class NoSuchColumn(ValueError):
-    """A table has no column of the given name."""
+class NoRows(ValueError):
+    """A table has a header and no rows.
+
+    Args:
+        message: What is wrong.
+        kept: Names of the columns that would be kept beside the scores.
+    """
+
+    def __init__(self, message: str, kept: Sequence[str]) -> None:
+        super().__init__(message)
+        self.kept = kept
 
 
 def read_frame(path: Path, strings: Sequence[str] = ()) -> pd.DataFrame:
-    """Reads a table. No text is converted to a missing value, and quotes have no meaning in a ``.tsv`` file.
+    """Reads a table as pandas does. No text is converted to a missing value; a ``.tsv`` file has no quotes.
 
     Args:
         path: The table.
         strings: Columns to read as strings, even if they look like numbers.
     """
     with decoding(path, "a table"):
-        if path.name.lower().endswith(".parquet"):
-            return pd.read_parquet(path)
-        return _read_lines(path, strings)
+        frame = read_cells(path)
+        return frame.assign(**{name: _typed(frame[name]) for name in frame.columns if name not in strings})
 
 
-def read_table(path: Path, text: str | None = None, label: str | None = None) -> Data:
+def read_table(path: Path, roles: Roles | None = None, optional: Sequence[str] = ()) -> Data:
     """Reads rows and labels from a table.
 
     Args:
-        path: The table.
-        text: Name of the text column. Without it, all columns except ``label`` are features and must be numeric.
-        label: Name of the label column, if there is one.
+        path: The table; ``-`` is standard input.
+        roles: What its columns are for; by default all of them are features.
+        optional: Roles whose columns the table may lack, such as "label".
     """
-    if text is not None and text == label:
-        raise ValueError(f"text and label must be two different columns; both are {text!r}")
-    frame = read_frame(path, strings=[column for column in (text, label) if column is not None])
+    roles = roles or Roles()
+    where = "standard input" if str(path) == "-" else str(path)
+    frame = read_cells(path)
+    raise_problems(repeated_columns(frame.columns), where)
+    roles.require(frame, where, optional)
+    kept = roles.kept_names(frame.columns)
     if frame.empty:
-        raise ValueError(f"{path} must have at least one row")
-    for role, column in (("text", text), ("label", label)):
-        if column is not None and column not in frame.columns:
-            raise NoSuchColumn(f"{role} must be a column of {path}, not {column!r}; it has {_listed(frame.columns)}")
-    y = None if label is None else _labels(frame[label], path)
-    if text is not None:
-        return Data(as_texts(_complete(frame[text], path)), y, name=str(path))
-    features = frame.drop(columns=[] if label is None else [label])
-    names = tuple(str(column) for column in features.columns)
-    return Data(_features(features, path), y, name=str(path), feature_names=names)
+        raise NoRows(f"{where} must have at least one row", kept)
+    target = roles.target if roles.target in frame.columns else None
+    y = None if target is None else _labels(frame[target], where)
+    identity = frame[kept] if kept else None
+    if roles.text is not None:
+        texts = as_texts(_complete(frame[roles.text], where))
+        shown = frame[kept].assign(text=texts) if roles.text not in kept else frame[kept]
+        return Data(texts, y, name=where, identity=shown)
+    features = frame[roles.feature_names(frame.columns)]
+    if not len(features.columns):
+        raise ValueError(f"{where} must have at least one column besides the label")
+    return _as_data(features, y, where, identity, dict(roles.kinds))
 
 
-def _read_lines(path: Path, strings: Sequence[str]) -> pd.DataFrame:
-    frame = _parsed(path, strings)
-    filled = np.flatnonzero((frame.notna() & (frame != "")).any(axis=1))
-    rows = int(filled[-1]) + 1 if len(filled) else 0
-    # Read again without the empty lines at the end, which would turn columns of numbers into strings.
-    return frame if rows == len(frame) else _parsed(path, strings, rows)
+def _as_data(
+    features: pd.DataFrame, y: NDArray[Any] | None, where: str, identity: pd.DataFrame | None, kinds: dict[str, str]
+) -> Data:
+    """Features as an array of doubles if all are complete numbers, and as a frame in any case."""
+    frame = features.assign(**{name: _typed(features[name]) for name in features.columns if name not in kinds})
+    numeric = all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes)
+    X = frame.to_numpy(dtype=np.float64, na_value=np.nan) if numeric else frame.to_numpy(dtype=object)
+    return Data(X, y, name=where, feature_names=tuple(frame.columns), frame=frame, identity=identity)
 
 
-def _parsed(path: Path, strings: Sequence[str], rows: int | None = None) -> pd.DataFrame:
-    """Parses the first ``rows`` rows. Empty lines are kept, since dropping them would shift the rows after them."""
-    tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        try:
-            return pd.read_csv(
-                path,
-                sep="\t" if tabs else ",",
-                quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL,
-                keep_default_na=False,
-                dtype=dict.fromkeys(strings, str),
-                # Otherwise surplus cells become an index, and every column shifts by one.
-                index_col=False,
-                low_memory=False,
-                skip_blank_lines=False,
-                nrows=rows,
-            )
-        except pd.errors.ParserWarning as error:
-            raise ValueError("its rows have more cells than its header") from error
+def _typed(column: Any) -> Any:
+    """The column as numbers if every cell is one; codes with a leading zero stay texts, and so do gaps in texts."""
+    if not pd.api.types.is_string_dtype(column) and column.dtype != object:
+        return column
+    truth = column.astype(str).str.lower()
+    if truth.isin(["true", "false"]).all():
+        return truth == "true"
+    read = as_numbers(column)
+    if read.unreadable.any() or read.missing.all() or _has_codes(column.astype(str)):
+        return column
+    whole = not read.missing.any() and np.array_equal(read.values, np.round(read.values)) and _within_integers(column)
+    return pd.Series(column.astype(str).astype(np.int64) if whole else read.values, index=column.index)
 
 
-def _features(frame: pd.DataFrame, path: Path) -> NDArray[np.float64]:
-    if not len(frame.columns):
-        raise ValueError(f"{path} must have at least one column of numbers besides the label")
-    return np.column_stack([_numbers(frame[name], path) for name in frame.columns])
+def _within_integers(column: Any) -> bool:
+    return bool(column.astype(str).str.fullmatch(r"\s*[+-]?\d{1,18}\s*").all())
 
 
-def _numbers(column: "pd.Series[Any]", path: Path) -> NDArray[np.float64]:
-    complete = _complete(column, path, _MISSING)
-    if not pd.api.types.is_numeric_dtype(complete):
-        strange = complete[pd.to_numeric(complete, errors="coerce").isna()]
-        example = f", but holds {strange.iloc[0]!r}" if len(strange) else ""
-        raise ValueError(
-            f"column {column.name!r} of {path} must be numeric{example}; name it as text or label, or remove it"
-        )
-    numbers = complete.to_numpy(dtype=np.float64)
-    if np.isinf(numbers).any():
-        raise ValueError(f"column {column.name!r} of {path} is infinite in row {int(np.isinf(numbers).argmax())}")
-    return numbers
+def _has_codes(words: Any) -> bool:
+    return bool(words.str.fullmatch(r"\s*[+-]?0\d+\s*").any())
 
 
-def _labels(column: "pd.Series[Any]", path: Path) -> NDArray[Any]:
+def _labels(column: Any, where: str) -> NDArray[Any]:
     """Returns numeric labels if all are numbers, else strings. With a leading zero, as in codes, they stay strings."""
-    complete = _complete(column, path)
+    complete = _complete(column, where)
     if pd.api.types.is_numeric_dtype(complete):
         return complete.to_numpy()
     words = complete.astype(str)
-    numbers = pd.to_numeric(words, errors="coerce")
-    if numbers.notna().all() and not words.str.fullmatch(r"\s*[+-]?0\d.*").any():
-        return numbers.to_numpy()
-    return words.to_numpy(dtype=str)
+    numbers = numeric_labels(words.tolist())
+    return words.to_numpy(dtype=str) if numbers is None else numbers
 
 
-def _complete(column: "pd.Series[Any]", path: Path, missing: Sequence[str] = ("",)) -> "pd.Series[Any]":
-    """Returns the column, or raises an error if it has missing values: NaN or one of the words ``missing``."""
+def _complete(column: Any, where: str) -> Any:
+    """Returns the column, or raises an error if it has missing values: NaN or empty texts."""
     absent = column.isna()
     if not pd.api.types.is_numeric_dtype(column):
-        absent |= column.astype(str).str.strip().str.lower().isin(list(missing))
+        absent |= column.astype(str).str.strip() == ""
     if absent.any():
-        raise ValueError(
-            f"column {column.name!r} of {path} has {int(absent.sum())} missing values in {len(column)} rows"
-        )
+        rows = f"row {column.index[int(absent.to_numpy().argmax())]} is the first; fill the gaps or remove these rows"
+        count = f"{int(absent.sum())} missing values in {len(column)} rows"
+        raise ValueError(f"column {column.name!r} of {where} has {count} ({rows})")
     return column
-
-
-def _listed(columns: "pd.Index[Any]") -> str:
-    return ", ".join(repr(column) for column in columns)

@@ -5,7 +5,7 @@ import re
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Self, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from offmap.data.text_tuning import tune, tuned_copy
 from offmap.parameters import Count, Natural, Positive
 from offmap.progress import bar
 from offmap.random_state import draw_seed, local_seed
-from offmap.train import History
+from offmap.train import History, check_history
 
 __all__ = ["TextEncoder", "TextTruncated"]
 
@@ -48,7 +48,9 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     Args:
         model: "minilm" (all-MiniLM-L6-v2, 384 features of unit length; comes with the extra ``text`` and works
-            offline), or the name or folder of a sentence-transformers model.
+            offline), or the name or folder of a sentence-transformers model with ``.safetensors`` weights. A saved
+            model that uses another than "minilm" is loaded with ``trusted=[name]`` only.
+        download: Whether to download a model that is not on this machine; there is no network access otherwise.
         cache: Whether to cache embeddings in the user's cache folder, or another folder. The environment variable
             ``OFFMAP_CACHE`` moves the user's cache folder.
         tune_layers: How many of the last layers ``fit`` trains on the labels; 0 leaves the model as it is. Tune one or
@@ -72,7 +74,11 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     Reference: Reimers and Gurevych, Sentence-BERT, arXiv:1908.10084.
     """
 
+    # Decided where the model is used: a file must not choose where to write, or use the network.
+    local_parameters: ClassVar[frozenset[str]] = frozenset({"cache", "download"})
+
     model: str = "minilm"
+    download: bool = False
     cache: bool | str = True
     tune_layers: Natural = 0
     epochs: Count = 3
@@ -115,6 +121,15 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """Leaves out the network: it is large, and rebuilt from ``tuned_`` when needed."""
         return {name: value for name, value in super().__getstate__().items() if name != "_built"}
 
+    def _untrusted(self) -> tuple[str, ...]:
+        """What a file must not follow without consent: any model but the one whose files are known."""
+        return () if self.model == text_model.MINILM else (self.model,)
+
+    def _check_fitted(self) -> None:
+        check_history(getattr(self, "history_", {}))
+        if not all(isinstance(name, str) and isinstance(value, Tensor) for name, value in self._tuned().items()):
+            raise ValueError("tuned_ must hold tensors by name")
+
     @property
     def _n_features_out(self) -> int:
         check_is_fitted(self)
@@ -122,7 +137,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _tune(self, texts: list[str], y: ArrayLike | None) -> tuple[dict[str, Tensor], History]:
         codes = torch.from_numpy(_codes(texts, y))
-        network = text_model.load(self.model, self.device)
+        network = text_model.load(self.model, self.device, self.download)
         with local_seed(draw_seed(self.random_state)):
             return tune(
                 network,
@@ -160,7 +175,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 shown.advance(len(rows))
 
     def _network(self) -> Any:
-        network = text_model.load(self.model, self.device)
+        network = text_model.load(self.model, self.device, self.download)
         if not self._tuned():
             return network
         wanted = self.device, self._identity()
@@ -170,7 +185,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _identity(self) -> str:
         """Returns a digest of everything that an embedding depends on besides its text."""
-        parts = text_model.identity(self.model, self.device), text_model.digest(self._tuned())
+        parts = text_model.identity(self.model, self.device, self.download), text_model.digest(self._tuned())
         return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
     def _tuned(self) -> dict[str, Tensor]:

@@ -2,16 +2,21 @@
 
 from dataclasses import dataclass
 from math import prod
+from typing import final
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
+from offmap.arrays import FloatArray, in_chunks
 from offmap.base import Detector
 from offmap.density.neighbor_distance import NeighborDistance
 from offmap.nets import Standardise
 from offmap.parameters import Count
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class NearestNeighborDetector(Detector):
     r"""Flags rows that are far from the nearest normal rows.
@@ -45,6 +50,16 @@ class NearestNeighborDetector(Detector):
     """
 
     n_neighbors: Count = 3
+
+    def contributions(self, X: ArrayLike) -> FloatArray:
+        """The share of each feature in the novelty of each row; over a row they sum to its novelty.
+
+        Args:
+            X: Rows of finite values; the pixels of an image are its features.
+        """
+        rows = self._checked(X)
+        (scaled,) = in_chunks(lambda part: (self.scaler_(part),), rows, self.device)
+        return self._distance.contributions(scaled.astype(np.float64))
 
     def _fit(self, X: Tensor) -> None:
         # What an earlier fit left would be indexed for nothing.

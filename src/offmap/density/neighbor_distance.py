@@ -17,7 +17,8 @@ class NeighborDistance:
     A reference row is not counted as its own neighbour, so scoring the training rows gives ordinary values, not 0.
 
     Args:
-        search: The fitted search.
+        reference: The reference rows.
+        search: The search among them.
         n_neighbors: How many neighbours count.
         typical: The mean of the distance over the reference rows.
 
@@ -27,6 +28,7 @@ class NeighborDistance:
         array([1., 3.])
     """
 
+    reference: Rows
     search: NearestNeighbors
     n_neighbors: int
     typical: float
@@ -38,17 +40,53 @@ class NeighborDistance:
         search = NearestNeighbors(n_neighbors=min(count + 1, len(rows))).fit(rows)
         # Called without rows, the search leaves out each row itself.
         typical = search.kneighbors(n_neighbors=count)[0].mean() if len(rows) > 1 else 1.0
-        return cls(search, count, max(float(typical), _SMALLEST_DISTANCE))
+        return cls(rows, search, count, max(float(typical), _SMALLEST_DISTANCE))
 
     def __call__(self, rows: Rows) -> Rows:
         """The distance of each row; infinite for rows with infinite or missing values."""
+        # Rows come in chunks of one size, filled up with equal rows: of those at the end, one is searched for.
+        last = _start_of_equal_end(rows)
+        found = self._distances(rows[: last + 1])
+        return np.concatenate([found, np.full(len(rows) - last - 1, found[-1])])
+
+    def _distances(self, rows: Rows) -> Rows:
         finite = np.isfinite(rows).all(axis=1, keepdims=True)
-        distances, _ = self.search.kneighbors(np.where(finite, rows, 0.0))
-        others = distances[:, -self.n_neighbors :]
+        distances, _ = self._neighbors(np.where(finite, rows, 0.0))
+        return np.where(finite, distances.mean(axis=1, keepdims=True) / self.typical, np.inf)[:, 0]
+
+    def contributions(self, rows: Rows) -> Rows:
+        r"""The share of each feature in the distance of each row, by $d = \sum_j (x_j - r_j)^2 / d$; they sum to it.
+
+        Example:
+            >>> distance = NeighborDistance.fit(np.array([[0.0, 0.0], [1.0, 0.0]]))
+            >>> distance.contributions(np.array([[4.0, 4.0]])).round(2)
+            array([[1.8, 3.2]])
+        """
+        distances, neighbors = self._neighbors(rows)
+        found = np.zeros_like(rows)
+        for distance, neighbor in zip(distances.T[..., None], neighbors.T, strict=True):
+            squares = (rows - self.reference[neighbor]) ** 2
+            found += squares / np.maximum(distance, _SMALLEST_DISTANCE)
+        return found / (self.typical * self.n_neighbors)
+
+    def _neighbors(self, rows: Rows) -> tuple[Rows, NDArray[np.intp]]:
+        """Distances and positions of the neighbours that count."""
+        _, places = self.search.kneighbors(rows)
+        # Measured one by one: the search rounds differently with the number of rows that it is given.
+        distances = np.sqrt(np.square(rows[:, None] - self.reference[places]).sum(axis=2))
+        order = distances.argsort(axis=1, kind="stable")
+        distances, places = (np.take_along_axis(found, order, axis=1) for found in (distances, places))
         # A reference row finds itself, up to rounding; any other row keeps its nearest neighbours.
         is_reference = distances[:, :1] <= _ROUNDING * distances[:, -1:]
-        mean = np.where(is_reference, others, distances[:, : self.n_neighbors]).mean(axis=1, keepdims=True)
-        return np.where(finite, mean / self.typical, np.inf)[:, 0]
+        count = self.n_neighbors
+        chosen = (np.where(is_reference, found[:, -count:], found[:, :count]) for found in (distances, places))
+        return next(chosen), next(chosen)
+
+
+def _start_of_equal_end(rows: Rows) -> int:
+    """The place of the first of the equal rows at the end."""
+    different = np.flatnonzero((rows != rows[-1]).any(axis=1))
+    return int(different[-1]) + 1 if len(different) else 0
 
 
 _SMALLEST_DISTANCE = 1e-6

@@ -1,7 +1,7 @@
 """Image statistics, compared with those of normal images, as a detector."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from offmap.density.reference_distance import LocalDistanceRatio, NormalScores
 from offmap.parameters import Count
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class TextureDetector(Detector):
     r"""Flags images whose brightness, contrast, colour or detail is unlike that of the most similar normal images.

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from offmap.arrays import FloatArray
+from offmap.arrays import FloatArray, shifted
 from offmap.base import Detector
 from offmap.checkpoint import Checkpoint
 from offmap.density.vae.defaults import Defaults
@@ -24,6 +24,7 @@ from offmap.nets import Standardise
 from offmap.parameters import Count, Fraction, Positive, check
 
 
+@final
 @dataclass(kw_only=True, eq=False, repr=False)
 class VAEDetector(Detector):
     r"""Flags rows that a variational autoencoder trained on normal rows finds unlikely, or images it finds atypical.
@@ -175,7 +176,7 @@ class VAEDetector(Detector):
         negatives = self._negatives
         if negatives is None:
             return X[:0]
-        rows = negatives.auxiliary_rows(self.input_shape_, self.device)
+        rows = negatives.auxiliary_rows(self.input_shape_, self.device, partial(shifted, self))
         require_intensities(self.likelihood, rows, "negatives")
         return rows
 

@@ -17,7 +17,8 @@ from offmap.nets import Standardise
 from offmap.nets.stacked import stacked_mlp
 from offmap.openset.adapter import Adapter, fit_adapter, fit_scale
 from offmap.openset.head_batches import HeadBatches
-from offmap.openset.negatives import Shell, ascend
+from offmap.openset.negatives import GAMMA, Shell, ascend
+from offmap.openset.shell_choice import FACTORS, REJECTED, SubSplit, choose_factor
 from offmap.parameters import Count, Multiple, Natural, NonNegative, Positive, Share
 from offmap.ratio import loss_on_p, loss_on_q
 from offmap.train import Batch, History, descend, train
@@ -66,9 +67,10 @@ class ANSClassifier(OpenSetClassifier):
 
     Each head is trained against synthetic negatives placed just outside its class. Head $g_m$ minimises
     $L_{rest} + \lambda L_{syn}$: rows of its class against rows of other classes, and against negatives in the shell
-    $r_m \le \|\tilde z - z\| \le \gamma r_m$ around rows $z$ of its class. A row that any head accepts is labelled by a
-    classifier of the known classes. The novelty is $-\max_m g_m(z)$. The paper's own rule (``rule="own"``) rejects
-    above 0, where every head rejects.
+    $r_m \le \|\tilde z - z\| \le \gamma r_m$ around rows $z$ of its class. The radius is
+    $r_m = f \sqrt{2\,\mathrm{Tr}\,\Sigma_m}$; the factor $f$ is chosen on the known classes, some of which play the
+    open ones. A row that any head accepts is labelled by a classifier of the known classes. The novelty is
+    $-\max_m g_m(z)$. The paper's own rule (``rule="own"``) rejects above 0, where every head rejects.
 
     Args:
         space: Feature space of the heads: the scaled rows ("raw"), or these after a residual layer trained on the known
@@ -80,9 +82,11 @@ class ANSClassifier(OpenSetClassifier):
             the own rule rejects more rows.
         gaussian_start: Whether negatives start at Gaussian offsets from the rows, or at the rows themselves.
         ascent_steps: Number of gradient ascent steps that make the negatives harder; 0 for none.
-        ascent_size: Length of an ascent step.
+        ascent_size: Length of an ascent step as a multiple of the inner radius.
         projection: Whether negatives are moved into the shell.
-        radius: Inner radius $r$ of all shells; by default $\sqrt{2\,\mathrm{Tr}\,\Sigma_m}$ for class $m$.
+        radius: Inner radius $r$ of all shells; by default it is measured for each class.
+        radius_factor: Factor $f$ of the measured radii; by default it is chosen. With a larger one the own rule rejects
+            fewer rows. Give it to save the time of the choice.
         gamma: Outer radius of a shell as a multiple of the inner one.
         n_rest: Rows of other classes that a head sees per row of its own class.
         steps: Number of training steps of the heads; rounded up to whole epochs of equal length, about 20 of them.
@@ -93,6 +97,7 @@ class ANSClassifier(OpenSetClassifier):
 
     Attributes:
         network_: The scaling, the adapter, the classifier of the known classes and the heads.
+        radius_factor_: The factor of the measured radii, given or chosen.
 
     Reference: Bai et al., Open World Classification with Adaptive Negative Samples, arXiv:2303.05581.
 
@@ -113,21 +118,23 @@ class ANSClassifier(OpenSetClassifier):
     negative_weight: NonNegative = 0.5
     gaussian_start: bool = True
     ascent_steps: Natural = 1
-    ascent_size: Positive = 1.0
+    ascent_size: Positive = 0.1
     projection: bool = True
     radius: Positive | None = None
-    gamma: Multiple = 2.0
+    radius_factor: Positive | None = None
+    gamma: Multiple = GAMMA
     n_rest: Count = 4
-    steps: Count = 400
+    steps: Count = 200
     head_batch: Count = 16
-    lr: Positive = 3e-4
+    lr: Positive = 7e-4
     penalty: Positive = 3e-3
 
     def _build(self) -> None:
-        width = math.prod(self.input_shape_)
-        adapted = self.space == "adapted"
-        network = ANSNetwork(width, len(self.classes_), tuple(self.head_hidden), self.dropout, adapted)
-        self.network_ = network.to(self.device)
+        self.network_ = self._new_network(len(self.classes_))
+
+    def _new_network(self, classes: int) -> ANSNetwork:
+        width, adapted = math.prod(self.input_shape_), self.space == "adapted"
+        return ANSNetwork(width, classes, tuple(self.head_hidden), self.dropout, adapted).to(self.device)
 
     def _fit(self, X: Tensor, y: Tensor) -> None:
         if self.negative_weight and not self.gaussian_start and not self.ascent_steps:
@@ -137,14 +144,44 @@ class ANSClassifier(OpenSetClassifier):
             )
         self._build()
         fit_scale(self.network_.scale, X, one_unit=len(self.input_shape_) == 3)
-        if isinstance(self.network_.adapter, Adapter):
-            scaled = self.network_.scale(X)
-            self.history_ |= fit_adapter(self.network_.adapter, scaled, y, epochs=self.adapter_epochs)
+        scaled = self.network_.scale(X)
+        self.radius_factor_ = self._factor(scaled, y)
+        self.history_ |= self._fit_adapter(self.network_, scaled, y)
         with torch.no_grad():
             Z = self.network_.space(X)
         self._fit_classifier(Z, y)
-        self.history_ |= self._fit_heads(Z, y)
+        self.history_ |= self._fit_heads(self.network_, Z, y, self._shell(Z, y), self.steps)
         self.network_.eval()
+
+    def _factor(self, scaled: Tensor, y: Tensor) -> float:
+        """Returns the factor of the radii: the given one, or the best on sub-known and sub-open classes."""
+        if self.radius_factor is not None:
+            return self.radius_factor
+        if self.radius is not None or not (self.negative_weight and self.projection):
+            return 1.0
+        rng = np.random.default_rng(int(torch.randint(2**31, ())))
+        return choose_factor(lambda split: self._answers(scaled, split), y.cpu().numpy(), rng)
+
+    def _answers(self, scaled: Tensor, split: SubSplit) -> NDArray[np.int64]:
+        """Trains one head per sub-known class and factor, and answers the test rows of the split by the own rule."""
+        rows, codes = scaled[split.train], torch.from_numpy(split.codes).to(scaled.device)
+        classes = int(split.codes.max()) + 1
+        network = self._new_network(classes * len(FACTORS))
+        self._fit_adapter(network, rows, codes)
+        with torch.no_grad():
+            Z = network.space(rows)
+        shell = Shell.around(Z, codes, classes, gamma=self.gamma).scaled(FACTORS)
+        self._fit_heads(network, Z, codes, shell, math.ceil(self.steps / 2))
+        with torch.no_grad():
+            logits = network.head_logits(network.space(scaled[split.test]))
+        best, at = logits.unflatten(1, (len(FACTORS), classes)).max(dim=2)
+        return torch.where(best < 0, REJECTED, at).T.cpu().numpy()
+
+    def _fit_adapter(self, network: ANSNetwork, scaled: Tensor, y: Tensor) -> History:
+        """Trains the adapter, if the network has one."""
+        if not isinstance(network.adapter, Adapter):
+            return {}
+        return fit_adapter(network.adapter, scaled, y, epochs=self.adapter_epochs)
 
     def _fit_classifier(self, Z: Tensor, y: Tensor) -> None:
         """Fits the classifier of the known classes."""
@@ -154,42 +191,45 @@ class ANSClassifier(OpenSetClassifier):
             self.network_.classifier.weight.copy_(torch.from_numpy(_one_row_per_class(logistic.coef_)))
             self.network_.classifier.bias.copy_(torch.from_numpy(_one_row_per_class(logistic.intercept_)))
 
-    def _fit_heads(self, Z: Tensor, y: Tensor) -> History:
+    def _shell(self, Z: Tensor, y: Tensor) -> Shell:
+        shell = Shell.around(Z, y, len(self.classes_), radius=self.radius, gamma=self.gamma)
+        return shell.scaled([self.radius_factor_])
+
+    def _fit_heads(self, network: ANSNetwork, Z: Tensor, y: Tensor, shell: Shell, steps: int) -> History:
         """Trains all heads side by side, each on its own rows, the rest and its negatives."""
-        classes = len(self.classes_)
-        shell = Shell.around(Z, y, classes, radius=self.radius, gamma=self.gamma)
         # Fused: a plain step would pass four times over the millions of weights of the heads.
-        optimizer = AdamW(self.network_.heads.parameters(), lr=self.lr, fused=True)
-        per_epoch = math.ceil(self.steps / _HEAD_EPOCHS)
+        optimizer = AdamW(network.heads.parameters(), lr=self.lr, fused=True)
+        per_epoch, classes = math.ceil(steps / _HEAD_EPOCHS), int(y.max()) + 1
 
         def terms(batch: Batch) -> dict[str, Tensor]:
             own, rest = (Z[rows] for rows in batch)
-            return self._head_terms(own, rest, shell)
+            return self._head_terms(network, own, rest, shell)
 
         return train(
             descend(optimizer, terms),
-            HeadBatches(y, classes, self.head_batch, self.n_rest, per_epoch),
-            epochs=math.ceil(self.steps / per_epoch),
-            state={"heads": self.network_.heads, "optimizer": optimizer},
+            HeadBatches(y, classes, self.head_batch, self.n_rest, per_epoch, network.classes // classes),
+            epochs=math.ceil(steps / per_epoch),
+            state={"heads": network.heads, "optimizer": optimizer},
             label="heads",
         )
 
-    def _head_terms(self, own: Tensor, rest: Tensor, shell: Shell) -> dict[str, Tensor]:
+    def _head_terms(self, network: ANSNetwork, own: Tensor, rest: Tensor, shell: Shell) -> dict[str, Tensor]:
         """Returns the mean loss of each head on its own rows, the rest and the negatives, summed over the heads."""
-        negatives = self._negatives(own, shell) if self.negative_weight else own[:, :0]
+        negatives = self._negatives(network, own, shell) if self.negative_weight else own[:, :0]
         widths = [own.shape[1], rest.shape[1], negatives.shape[1]]
-        logits = self.network_.own_logits(torch.cat([own, rest, negatives], dim=1))
+        logits = network.own_logits(torch.cat([own, rest, negatives], dim=1))
         on_own, on_rest, on_negatives = logits.split(widths, dim=1)
         terms = {"own": loss_on_p(on_own).mean(1).sum(), "rest": loss_on_q(on_rest).mean(1).sum()}
         if self.negative_weight:
             terms["negatives"] = self.negative_weight * loss_on_q(on_negatives).mean(1).sum()
         return terms
 
-    def _negatives(self, own: Tensor, shell: Shell) -> Tensor:
+    def _negatives(self, network: ANSNetwork, own: Tensor, shell: Shell) -> Tensor:
         """Returns one synthetic negative per own row of each head."""
         codes = torch.arange(len(own), device=own.device)[:, None].expand(own.shape[:2])
         offset = shell.start(codes) if self.gaussian_start else torch.zeros_like(own)
-        offset = ascend(self.network_.own_logits, own, offset, self.ascent_steps, self.ascent_size)
+        size = self.ascent_size * shell.inner[codes]
+        offset = ascend(network.own_logits, own, offset, self.ascent_steps, size)
         return own + (shell.project(offset, codes) if self.projection else offset)
 
     def _row_width(self) -> int:

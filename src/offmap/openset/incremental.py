@@ -12,7 +12,6 @@ from torch import Tensor
 
 from offmap.arrays import Rows, to_tensor
 from offmap.base import OpenSetClassifier
-from offmap.calibration.promise import Promise
 from offmap.calibration.split import hold_out as split_rows
 from offmap.labels import check_labels, known_classes
 from offmap.random_state import as_generator, draw_seed, local_seed
@@ -77,6 +76,8 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
     def _new_split(
         self, codes: NDArray[np.int64], rng: np.random.Generator, calibrate: bool
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        if self.calibration == "cv":
+            raise ValueError('partial_fit needs rows held out from one model; give calibration as a share, not "cv"')
         if self.calibration == 0 or not calibrate:
             return np.arange(len(codes)), np.arange(0)
         return split_rows(codes, self.calibration, rng)
@@ -88,7 +89,7 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         """Sets the threshold on the held-out rows of all fits, as the model scores them now."""
         own = self.own_threshold if self.rule == "own" else None
         novelty = self._scored(self.held_out_rows_).novelty if len(self.held_out_rows_) else np.empty(0)
-        self.promise_ = Promise(alpha=self.alpha, own_threshold=own).fit(novelty)
+        self.promise_ = self._new_promise().set_params(own_threshold=own).fit(novelty)
 
     @abstractmethod
     def _learn(self, X: Tensor, y: Tensor, old: NDArray[np.intp]) -> None:

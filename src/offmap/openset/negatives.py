@@ -4,10 +4,13 @@ For a row $z$ of class $m$ with covariance $\Sigma_m$: start at $\delta \sim N(0
 steps of normalised gradient ascent on the loss $\log(1 + e^{g_m(z + \delta)})$ of head $g_m$, and rescale $\delta$ so
 that $r_m \le \|\delta\| \le \gamma r_m$. The negative is $z + \delta$.
 
+The start is about $2\sqrt{\mathrm{Tr}\,\Sigma_m}$ long. A shell from $\sqrt{2\,\mathrm{Tr}\,\Sigma_m}$ to twice that
+holds it already, and nothing would be rescaled.
+
 Reference: Bai et al., Open World Classification with Adaptive Negative Samples, arXiv:2303.05581, algorithm 1.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +21,8 @@ from offmap.ratio import loss_on_q
 
 # N(0, 4·diag Σ): twice the standard deviation.
 _START = 2.0
+# A thin shell: all negatives are about as far from their rows.
+GAMMA = 1.05
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,9 @@ class Shell:
     outer: Tensor
 
     @classmethod
-    def around(cls, X: Tensor, y: Tensor, classes: int, *, radius: float | None = None, gamma: float = 2.0) -> "Shell":
+    def around(
+        cls, X: Tensor, y: Tensor, classes: int, *, radius: float | None = None, gamma: float = GAMMA
+    ) -> "Shell":
         r"""Measures the classes; without a given radius, $r_m = \sqrt{2\,\mathrm{Tr}\,\Sigma_m}$.
 
         That is the root mean square distance between two rows of the class. A class without spread (a single row, or
@@ -48,6 +55,14 @@ class Shell:
         variance = torch.where(alone[:, None], shared, variance)
         inner = (2 * variance.sum(1)).sqrt() if radius is None else variance.new_full((classes,), radius)
         return cls(variance.sqrt(), inner, gamma * inner)
+
+    def scaled(self, factors: Sequence[float]) -> "Shell":
+        """Returns the shells with their radii times each factor in turn, the deviations repeated."""
+        return Shell(
+            self.deviation.repeat(len(factors), 1),
+            torch.cat([factor * self.inner for factor in factors]),
+            torch.cat([factor * self.outer for factor in factors]),
+        )
 
     def start(self, codes: Tensor) -> Tensor:
         """Draws one Gaussian offset per code, with twice the standard deviation of its class."""
@@ -65,18 +80,19 @@ class Shell:
         return self.project(self.start(codes), codes)
 
 
-def ascend(logits: Callable[[Tensor], Tensor], rows: Tensor, offset: Tensor, steps: int, size: float) -> Tensor:
-    """Moves each offset ``steps`` times by ``size`` in the direction that increases its head's loss fastest.
+def ascend(logits: Callable[[Tensor], Tensor], rows: Tensor, offset: Tensor, steps: int, size: Tensor) -> Tensor:
+    """Moves each offset ``steps`` times by its ``size`` in the direction that increases its head's loss fastest.
 
     Args:
         logits: The heads: maps points to one logit each.
         rows: The rows that the offsets are added to.
         offset: Where to start.
         steps: Number of gradient steps.
-        size: Length of each step.
+        size: Length of each step, one per row.
     """
     for _ in range(steps):
         moved = (rows + offset).requires_grad_()
         (gradient,) = torch.autograd.grad(loss_on_q(logits(moved)).sum(), moved)
-        offset = offset + size * gradient / gradient.norm(dim=-1, keepdim=True).clamp_min(1e-12)
+        direction = gradient / gradient.norm(dim=-1, keepdim=True).clamp_min(1e-12)
+        offset = offset + size.unsqueeze(-1) * direction
     return offset

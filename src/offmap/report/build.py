@@ -1,7 +1,7 @@
 """From a fitted model and assessed rows to a section of the report."""
 
 import inspect
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -44,11 +44,13 @@ class Sample:
         verdict: The model's assessment of each row.
         shown: What the reader sees: feature rows, images or texts.
         labels: True label of each row, where known.
+        reasons: Says in words why rows are novel, given their positions; asked for the rows that are shown.
     """
 
     verdict: Verdict
     shown: Any
     labels: Collection[Any] | None = None
+    reasons: Callable[[Sequence[int]], Sequence[str]] | None = None
 
     def __post_init__(self) -> None:
         for name, values in (("shown", self.shown), ("labels", self.labels)):
@@ -116,7 +118,8 @@ def section_of(
 
 def _group(name: str, sample: Sample, image_shape: Sequence[int] | None) -> Group:
     labels = None if sample.labels is None else list(sample.labels)
-    return Group(name=name, verdict=sample.verdict, labels=labels, shown=_shown(sample.shown, image_shape))
+    shown = _shown(sample.shown, image_shape)
+    return Group(name=name, verdict=sample.verdict, labels=labels, shown=shown, reasons=sample.reasons)
 
 
 def _shown(rows: Any, image_shape: Sequence[int] | None) -> Shown:

@@ -35,7 +35,7 @@ def _images(examples: Examples, threshold: float) -> Markup:
 
 
 def _texts(examples: Examples, threshold: float) -> Markup:
-    facts = _facts(examples) | _flagged(examples, threshold)
+    facts = _facts(examples) | _flagged(examples, threshold) | _why(examples)
     rows = (
         [element("td", _cut(str(text)), class_="text"), *values]
         for text, *values in zip(examples.rows, *facts.values(), strict=True)
@@ -54,7 +54,7 @@ def _features(examples: Examples, threshold: float) -> Markup:
         names = [f"feature {column}" for column in range(values.shape[1])]
     deviations = deviations_of(examples)
     columns = _most_telling(deviations, values.shape[1])
-    facts = _facts(examples) | _flagged(examples, threshold)
+    facts = _facts(examples) | _flagged(examples, threshold) | _why(examples)
     rows = (
         [
             *(column[row] for column in facts.values()),
@@ -122,11 +122,17 @@ def _facts(examples: Examples) -> dict[str, Sequence[str]]:
 
 
 def _heads(facts: Iterable[str]) -> list[Markup]:
-    return [element("th", name, class_="fact", scope="col") for name in facts]
+    return [element("th", name, class_="words" if name == "why" else "fact", scope="col") for name in facts]
 
 
 def _flagged(examples: Examples, threshold: float) -> dict[str, Sequence[str]]:
     return {"flagged": ["yes" if novelty > threshold else "no" for novelty in examples.novelty]}
+
+
+def _why(examples: Examples) -> dict[str, Sequence[str]]:
+    if examples.reasons is None:
+        return {}
+    return {"why": [element("td", reason, class_="words why") for reason in examples.reasons]}
 
 
 _DRAWN: Mapping[Kind, Callable[[Examples, float], Markup]] = {

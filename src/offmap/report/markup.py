@@ -4,6 +4,9 @@ import math
 from collections.abc import Iterable
 from html import escape
 
+from offmap.errors import printable
+
+_LONGEST = 2_000
 VOID_ELEMENTS = frozenset({"br", "hr", "img", "meta"})
 
 
@@ -32,7 +35,17 @@ def element(name: str, /, *children: str, **attributes: str | None) -> Markup:
 
 def join(parts: Iterable[str]) -> Markup:
     """Strings one after the other, each escaped unless it is ``Markup``."""
-    return Markup("".join(part if isinstance(part, Markup) else escape(part) for part in parts))
+    return Markup("".join(part if isinstance(part, Markup) else escape(readable(part)) for part in parts))
+
+
+def readable(text: str) -> str:
+    """Text that cannot reorder or flood a page: bidirectional and control characters are escaped, and it is cut.
+
+    Example:
+        >>> len(readable("x" * 20_000)), readable("two\\nlines")
+        (2001, 'two\\nlines')
+    """
+    return "\n".join(printable(line) for line in text[:_LONGEST].split("\n")) + "…" * (len(text) > _LONGEST)
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Markup:

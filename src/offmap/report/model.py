@@ -24,6 +24,7 @@ class Examples:
         p_value: Conformal p-value of each row.
         truth: True label of each row, where known.
         predicted: What the method called each row.
+        reasons: Why each row is novel, in words.
         feature_names: Names of the ``d`` features.
         normal_mean: Mean of each feature over normal rows; with ``normal_sd`` it shows which features deviate.
         normal_sd: Standard deviation of each feature over normal rows.
@@ -36,12 +37,13 @@ class Examples:
     p_value: FloatArray | None = None
     truth: Sequence[object] | None = None
     predicted: Sequence[object] | None = None
+    reasons: Sequence[str] | None = None
     feature_names: Sequence[str] | None = None
     normal_mean: FloatArray | None = None
     normal_sd: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        for name in ("index", "novelty", "p_value", "truth", "predicted"):
+        for name in ("index", "novelty", "p_value", "truth", "predicted", "reasons"):
             _require_length(name, getattr(self, name), len(self.rows), "one entry per row")
         if self.kind == "features":
             for name in ("feature_names", "normal_mean", "normal_sd"):

@@ -1,6 +1,6 @@
 """Which rows of a run to show: the most novel ones and the worst mistakes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ class Group(NamedTuple):
     verdict: Verdict
     labels: Sequence[object] | None
     shown: Shown
+    reasons: Callable[[Sequence[int]], Sequence[str]] | None = None
 
 
 class Place(NamedTuple):
@@ -66,6 +67,7 @@ class Showcase:
             p_value=self._collected("p_value", places),
             truth=self._truth(places),
             predicted=self._predicted(places),
+            reasons=self._reasons(places),
             **(self._features() if kind_of(rows) == "features" else {}),
         )
 
@@ -74,6 +76,17 @@ class Showcase:
             return None
         found = [(self._groups[group], row) for group, row in places]
         return [group.name if group.labels is None else group.labels[row] for group, row in found]
+
+    def _reasons(self, places: Sequence[Place]) -> list[str] | None:
+        """Why each row is novel, asked once per group; None unless every group can say."""
+        found: dict[Place, str] = {}
+        for number, group in enumerate(self._groups):
+            own = [place for place in places if place.group == number]
+            if own and group.reasons is None:
+                return None
+            if own and group.reasons is not None:
+                found |= dict(zip(own, group.reasons([place.row for place in own]), strict=True))
+        return [found[place] for place in places]
 
     def _predicted(self, places: Sequence[Place]) -> list[object] | None:
         """The labels that a classifier gives; a detector has said all with its novelty."""

@@ -65,6 +65,7 @@ thead th {{ border-bottom-color: var(--edge); white-space: normal; }}
 thead th.fact {{ white-space: nowrap; }}
 th:first-child, td:first-child, td.words, th.words {{ text-align: left; }}
 td.words {{ color: var(--muted); font-size: 0.93em; white-space: normal; }}
+td.why {{ min-width: 260px; white-space: pre-line; }}
 td.value {{ white-space: normal; overflow-wrap: anywhere; }}
 td.text {{ min-width: 240px; white-space: pre-line; overflow-wrap: anywhere; }}
 td.best {{ background: var(--best); font-weight: 700; }}

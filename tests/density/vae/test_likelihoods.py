@@ -62,7 +62,7 @@ def test_learned_gaussian_is_normal_with_its_scale(rows: tuple[Tensor, Tensor], 
         assert_close(noise.log_prob(X, output), expected)
 
 
-def test_learned_scales_are_one_a_feature_or_one_an_image_and_stay_above_a_floor() -> None:
+def test_learned_scales_are_one_per_feature_or_one_per_image_and_stay_above_a_floor() -> None:
     features, pixels = LearnedGaussian((5,)), LearnedGaussian((3, 4, 4))
     assert features.scale.shape == (5,)
     assert_close(features.scale, torch.ones(5))

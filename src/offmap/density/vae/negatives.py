@@ -58,12 +58,15 @@ class Negatives(BaseEstimator):
         """Whether the decoder generates them."""
         return isinstance(self.source, str) and self.source == "generated"
 
-    def auxiliary_rows(self, row_shape: tuple[int, ...], device: str) -> Tensor:
+    def auxiliary_rows(
+        self, row_shape: tuple[int, ...], device: str, prepare: Callable[[Any], Any] = lambda rows: rows
+    ) -> Tensor:
         """The rows given as an array or by the name of a data set, checked; no rows for the other sources.
 
         Args:
             row_shape: Shape of a training row, ``(d,)`` or ``(h, w, c)``.
             device: Device of the result.
+            prepare: Brings the rows into the units of the training rows before the cast to single precision.
         """
         if isinstance(self.source, str) and self.source in _SYNTHETIC:
             return to_tensor(np.empty((0, *row_shape)), device)
@@ -74,7 +77,7 @@ class Negatives(BaseEstimator):
             rows = as_images(rows, row_shape, "negatives")
         if rows.shape[1:] != tuple(row_shape):
             raise ValueError(f"negatives must be rows of the shape {tuple(row_shape)} of X; got {rows.shape[1:]}")
-        return to_tensor(rows, device)
+        return to_tensor(prepare(rows), device)
 
     def sampler(self, auxiliary: Tensor, training: Tensor) -> Source | None:
         """The function that draws negatives for a batch; None if the decoder generates them.

@@ -62,7 +62,9 @@ def _gymnasium() -> ModuleType:
     try:
         return importlib.import_module("gymnasium")
     except ImportError:
-        raise ImportError("GymEnvironment needs gymnasium; install it with: pip install offmap[rl]") from None
+        raise ImportError(
+            "GymEnvironment needs gymnasium; install it with: pip install '.[rl]' in Offmap's folder"
+        ) from None
 
 
 def _tensor(values: np.ndarray[tuple[int, ...], np.dtype[np.floating]]) -> Tensor:

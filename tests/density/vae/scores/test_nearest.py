@@ -27,7 +27,7 @@ def test_both_views_are_as_wide_and_hold_the_row_and_what_the_model_makes_of_it(
     torch.testing.assert_close(model[:, 4:], vae.posterior(X).mean)
 
 
-def test_the_judgement_is_that_of_a_plain_loop() -> None:
+def test_the_score_is_that_of_a_plain_loop() -> None:
     rng = np.random.default_rng(0)
     normal, rows = rng.normal(size=(20, 6)), rng.normal(size=(7, 6))
     expected = np.zeros(7)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from offmap.density.vae.network import VAE
 from offmap.density.vae.scores.score import Networks, Score
-from offmap.parameters import Count
+from offmap.parameters import Repeats
 
 
 def bits_per_dimension(nats: Tensor, X: Tensor) -> Tensor:
@@ -82,7 +82,7 @@ class ImportanceBound(Score):
 
     name: ClassVar[str] = "importance"
 
-    n_samples: Count = 8
+    n_samples: Repeats = 8
 
     def statistics(self, networks: Networks, X: Tensor) -> Tensor:
         """The bits per dimension."""

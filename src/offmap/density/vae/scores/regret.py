@@ -9,7 +9,7 @@ from torch.optim import Adam
 
 from offmap.density.vae.network import VAE, Posterior
 from offmap.density.vae.scores.score import Networks, Score
-from offmap.parameters import Count
+from offmap.parameters import Repeats
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -31,8 +31,8 @@ class LikelihoodRegret(Score):
 
     name: ClassVar[str] = "regret"
 
-    steps: Count = 50
-    n_samples: Count = 8
+    steps: Repeats = 50
+    n_samples: Repeats = 8
 
     def statistics(self, networks: Networks, X: Tensor) -> Tensor:
         """The regret."""

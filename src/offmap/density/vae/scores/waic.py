@@ -8,7 +8,7 @@ from torch import Tensor
 
 from offmap.density.vae.scores.bound import negative_importance_bound
 from offmap.density.vae.scores.score import Networks, Requirement, Score
-from offmap.parameters import Count, Limit
+from offmap.parameters import Limit, Repeats
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -30,7 +30,7 @@ class WAIC(Score):
     requires: ClassVar[frozenset[Requirement]] = frozenset({"ensemble"})
 
     n_networks: Annotated[int, Limit("at least 2", lambda value: value >= 2)] = 5
-    n_samples: Count = 8
+    n_samples: Repeats = 8
 
     def statistics(self, networks: Networks, X: Tensor) -> Tensor:
         """Minus the criterion of the paper."""

@@ -1,0 +1,134 @@
+"""What a paper states, held against the stored results."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from offmap.arrays import FloatArray
+from offmap_bench.samples import Sample, Samples, mean_sample
+from offmap_bench.table import Table
+
+Outcome = Literal["beaten", "reached", "not reached", "contradicted", "not run"]
+# Without several seeds the noise of a result is not known: one percent of the paper's number counts as equal.
+_EQUAL = 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One statement of a paper about one row of a table.
+
+    Args:
+        item: What is stated, in a few words.
+        table: Name of the table.
+        row: The row that it is stated of.
+        metric: The metric.
+        columns: The columns that are averaged; by default all of the table.
+        above: A row of the same table that the paper finds worse. The claim is then about the order of the two rows.
+        at_most: The paper shows a failure: the metric is no better than this number.
+        cause: Why it is not reached, in about ten words.
+    """
+
+    item: str
+    table: str
+    row: str
+    metric: str
+    columns: tuple[str, ...] = ()
+    above: str | None = None
+    at_most: float | None = None
+    cause: str = ""
+
+
+class Finding(NamedTuple):
+    """What the stored results say of a claim."""
+
+    ours: str
+    theirs: str
+    seeds: int
+    outcome: Outcome
+
+
+def judge(claim: Claim, table: Table, samples: Samples) -> Finding:
+    """Compares our mean with the paper's number, or with the row that the paper finds worse.
+
+    The noise is the standard error of the mean over the seeds.
+    """
+    ours = _sample(claim, claim.row, table, samples)
+    if not ours.values or ours.undefined:
+        return Finding("", _printed(claim, ours), 0, "not run")
+    scale = 100.0 if table.format(claim.metric).endswith("%") else 1.0
+    values = scale * np.array(list(ours.values.values()))
+    sign = 1.0 if table.higher_is_better.get(claim.metric, True) else -1.0
+    if claim.above is not None:
+        return _order(claim, table, samples, ours, scale, sign)
+    mean = float(values.mean())
+    if claim.at_most is not None:
+        outcome: Outcome = "reached" if sign * (mean - claim.at_most) <= 0 else "contradicted"
+        return Finding(_text(mean), _printed(claim, ours), len(values), outcome)
+    theirs = _number(ours.printed)
+    outcome = _compared(sign * (mean - theirs), _standard_error(values), _EQUAL * abs(theirs))
+    return Finding(_text(mean), _text(theirs), len(values), outcome)
+
+
+def _sample(claim: Claim, row: str, table: Table, samples: Samples) -> Sample:
+    columns = claim.columns or table.columns
+    found = [samples[row, column, claim.metric] for column in columns]
+    return found[0] if len(found) == 1 else mean_sample(found, ".10g")
+
+
+def _order(claim: Claim, table: Table, samples: Samples, ours: Sample, scale: float, sign: float) -> Finding:
+    """The paper finds one row above another; the difference is taken seed by seed."""
+    assert claim.above is not None
+    other = _sample(claim, claim.above, table, samples)
+    shared = sorted(ours.values.keys() & other.values.keys())
+    if not shared:
+        return Finding("", f"above {claim.above}", 0, "not run")
+    pairs = scale * np.array([(ours.values[seed], other.values[seed]) for seed in shared])
+    gaps = sign * (pairs[:, 0] - pairs[:, 1])
+    noise = max(2 * _standard_error(gaps), _EQUAL * abs(float(pairs[:, 1].mean())) / 10)
+    gap = float(gaps.mean())
+    outcome: Outcome = "reached" if gap > noise else "contradicted" if gap < -noise else "not reached"
+    text = " against ".join(map(_text, pairs.mean(axis=0)))
+    return Finding(text, f"above {claim.above}", len(shared), outcome)
+
+
+def _compared(gap: float, error: float, equal: float) -> Outcome:
+    """Beaten by more than two standard errors; reached up to one below. Noise must not pass for success."""
+    if gap > max(2 * error, equal):
+        return "beaten"
+    return "reached" if gap >= -max(error, equal) else "not reached"
+
+
+def _standard_error(values: FloatArray) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+def _number(printed: float | str | None) -> float:
+    if printed is None:
+        raise ValueError("a claim about a number needs the paper's number in 'printed' of the table")
+    return float(str(printed).partition("±")[0])
+
+
+def _printed(claim: Claim, ours: Sample) -> str:
+    if claim.above is not None:
+        return f"above {claim.above}"
+    return "" if ours.printed is None else _text(_number(ours.printed))
+
+
+def _text(value: float) -> str:
+    """A number in a few digits, without an exponent.
+
+    Example:
+        >>> _text(83.9312), _text(4.04), _text(0.00663), _text(6550.0)
+        ('83.9', '4.04', '0.0066', '6550')
+    """
+    size = abs(value)
+    return (
+        f"{value:.0f}"
+        if size >= 1000
+        else f"{value:.1f}"
+        if size >= 10
+        else f"{value:.2f}"
+        if size >= 1
+        else f"{value:.2g}"
+    )

@@ -1,0 +1,60 @@
+"""Open-world classification with adaptive negative samples."""
+
+from itertools import product
+
+from offmap_bench.claims import Claim
+from offmap_bench.papers.page import Page
+
+_SETTINGS = [f"{name} {share} %" for name, share in product(("BANKING", "CLINC", "StackOverflow"), (25, 50, 75))]
+_FROZEN = "frozen 22-million-parameter encoder here, tuned BERT in the thesis"
+
+
+def _ablation(item: str, row: str, above: str) -> Claim:
+    cause = "on frozen features the earlier parts already find these rows"
+    return Claim(item=item, table="open-intents-ablation", row=row, above=above, metric="f1", cause=cause)
+
+
+PAGE = Page(
+    name="open-set",
+    title="Open-world classification (thesis, chapter 3)",
+    about="Classifiers that reject rows of classes they were not taught: ANS and the methods it is compared with.",
+    items=(
+        "open-intents",
+        "open-intents-tuned",
+        "open-intents-ablation",
+        "open-intents-negatives",
+        "open-intents-radius",
+        "open-intents-radius-figure",
+        "open-intents-map",
+    ),
+    claims=(
+        *(
+            Claim(item=f"{metric}, {name}", table="open-intents", row="ANS", columns=(name,), metric=key, cause=_FROZEN)
+            for name in _SETTINGS
+            for metric, key in (("accuracy", "accuracy"), ("F1", "f1"))
+        ),
+        Claim(item="F1, ANS above ADB", table="open-intents", row="ANS", above="ADB", metric="f1"),
+        _ablation("F1, noise helps", "+ Gaussian noise", "no negatives"),
+        _ablation("F1, projection helps", "+ projection", "+ Gaussian noise"),
+        _ablation("F1, ascent helps", "+ ascent (ANS)", "+ projection"),
+        Claim(
+            item="F1, negatives help MSP",
+            table="open-intents-negatives",
+            row="MSP + negatives",
+            above="MSP",
+            metric="f1",
+        ),
+        Claim(
+            item="F1, negatives help ADB",
+            table="open-intents-negatives",
+            row="ADB + negatives",
+            above="ADB",
+            metric="f1",
+        ),
+    ),
+    differences={
+        "BERT base, last layer tuned": "all-MiniLM-L6-v2, frozen; with the last layer tuned in `open-intents-tuned`",
+        "heads trained one after another, up to 20 passes": "all heads side by side, a fixed number of steps",
+        "radius 8 for every class": "radius from the spread of each class",
+    },
+)

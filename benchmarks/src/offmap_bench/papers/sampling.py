@@ -1,0 +1,92 @@
+"""Adversarial sampling from unnormalised densities."""
+
+from offmap_bench.claims import Claim
+from offmap_bench.papers.page import Page
+
+PAGE = Page(
+    name="sampling",
+    title="Sampling from unnormalised densities (thesis, chapter 5)",
+    about="A generator that draws from a density known up to a constant, in one forward pass.",
+    items=(
+        "sampling-toys",
+        "sampling-toys-figure",
+        "sampling-bounded",
+        "sampling-gans",
+        "sampling-gans-figure",
+        "vae-posterior",
+        "vae-posterior-samples",
+        "multi-goal",
+        "multi-goal-paths",
+        "pendulum",
+        "mujoco",
+    ),
+    claims=(
+        *(
+            Claim(
+                item=f"symmetric KL, {column}, with entropy",
+                table="sampling-toys",
+                row="RAS, both",
+                columns=(column,),
+                metric="symmetric KL",
+            )
+            for column in ("8-GMM", "pot1_hard", "pot2")
+        ),
+        Claim(
+            item="symmetric KL, entropy helps",
+            table="sampling-toys",
+            row="RAS, both",
+            above="RAS, no entropy",
+            metric="symmetric KL",
+        ),
+        *(
+            Claim(
+                item=f"KS on the bounded density {column}",
+                table="sampling-bounded",
+                row="RAS, Beta reference",
+                columns=(column,),
+                metric="KS",
+            )
+            for column in ("u1", "u2")
+        ),
+        Claim(
+            item="KS, Beta reference above Gaussian",
+            table="sampling-bounded",
+            row="RAS, Beta reference",
+            above="RAS, Gaussian reference",
+            metric="KS",
+        ),
+        *(
+            Claim(
+                item=f"symmetric KL, entropy helps {name}",
+                table="sampling-gans",
+                row=f"{name} + entropy",
+                above=name,
+                metric="symmetric KL",
+            )
+            for name in ("GAN", "SN-GAN")
+        ),
+        Claim(
+            item="goals reached of four, above SVGD",
+            table="multi-goal",
+            row="RAS",
+            above="SVGD",
+            metric="goals",
+            cause="within noise: both reach nearly all goals",
+        ),
+        *(
+            Claim(
+                item=f"return on {task}",
+                table="mujoco",
+                row="RAS",
+                columns=(f"{task}-v5",),
+                metric="return",
+            )
+            for task in ("Swimmer", "HalfCheetah", "Hopper")
+        ),
+    ),
+    differences={
+        "50,000 to 100,000 steps": "fewer steps; the table states them",
+        "reinforcement learning for a million steps": "20,000 steps of Pendulum and 4,000 of the multi-goal task",
+        "a pure Beta reference": "a tenth of it is uniform over the box; the row without is shown too",
+    },
+)

@@ -1,0 +1,82 @@
+"""Estimating, lowering and raising total correlation."""
+
+from offmap_bench.claims import Claim
+from offmap_bench.papers.page import Page
+
+PAGE = Page(
+    name="total-correlation",
+    title="Total correlation (thesis, chapter 2)",
+    about="How much variables share, as a number, as a penalty and as an objective.",
+    items=(
+        "total-correlation-staircase",
+        "total-correlation-infonce",
+        "total-correlation-mine",
+        "total-correlation-nwj",
+        "total-correlation-club",
+        "total-correlation-js",
+        "total-correlation-line-errors",
+        "total-correlation-tree-errors",
+        "total-correlation-samples",
+        "disentangling",
+        "disentangling-swaps",
+        "sentence-views",
+    ),
+    claims=(
+        *(
+            Claim(
+                item=f"estimate at total correlation 10, {row}",
+                table="total-correlation-staircase",
+                row=row,
+                columns=("TC 10",),
+                metric="mean",
+            )
+            for row in ("Line InfoNCE", "Tree InfoNCE")
+        ),
+        *(
+            Claim(
+                item=f"error of {row}, d = 10, TC 10",
+                table="total-correlation-samples",
+                row=row,
+                columns=("d = 10, TC 10",),
+                metric="error",
+                cause=cause,
+            )
+            for row, cause in (
+                ("KNN", "settings not stated there; same order of estimators"),
+                ("Tree CLUB", "hidden width and learning rate differ from the appendix"),
+            )
+        ),
+        *(
+            Claim(
+                item=f"coloured digits, {metric}, penalty without adversary",
+                table="disentangling",
+                row="TC",
+                columns=("no adversary",),
+                metric=metric,
+                cause="ten epochs here, 300 there (longer training not tried)",
+            )
+            for metric in ("acc_d", "acc_c", "res_l2")
+        ),
+        Claim(
+            item="coloured digits, digit accuracy, TC above AE",
+            table="disentangling",
+            row="TC",
+            above="AE",
+            metric="acc_d",
+        ),
+        Claim(
+            item="sentences, TC-Tree above MI-fix",
+            table="sentence-views",
+            row="TC-Tree",
+            above="MI-fix",
+            columns=("dropout",),
+            metric="mean",
+            cause="few training steps; differences are below their noise",
+        ),
+    ),
+    differences={
+        "4,000 steps per level": "the same",
+        "coloured digits: 300 epochs": "10 epochs",
+        "sentences: BERT, a million sentences": "MiniLM, a few hundred sentences",
+    },
+)

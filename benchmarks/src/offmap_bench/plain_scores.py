@@ -1,0 +1,88 @@
+"""Plain novelty scores on the features of the ANS heads, which the heads have to beat."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, Self, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import NearestNeighbors
+
+from offmap.labels import choose_unknown_label
+from offmap.nets import Standardise
+from offmap.openset.adapter import Adapter, fit_adapter, fit_scale
+from offmap.random_state import local_seed
+
+
+@final
+@dataclass(kw_only=True, eq=False, repr=False)
+class PlainScore(BaseEstimator):
+    """Labels rows by logistic regression, and rejects those whose plain score is above a quantile of held-out rows.
+
+    Args:
+        score: "nearest" is the distance to the nearest training row, "max logit" the largest logit of the logistic
+            regression, negated, and "energy" the log-sum-exp of its logits, negated.
+        adapter_epochs: Passes over the rows that adapt them to the known classes.
+        penalty: L2 penalty of the logistic regression.
+        alpha: Share of the held-out rows that are rejected.
+        held_out: Share of the training rows that set the threshold.
+        random_state: Seed of the held-out rows.
+
+    Attributes:
+        unknown_label_: What ``predict`` answers for rejected rows.
+        threshold_: Rows with a novelty above it are rejected.
+
+    Example:
+        >>> X, y = np.eye(2)[np.arange(40) % 2] + np.arange(40)[:, None] / 1000, np.arange(40) % 2
+        >>> PlainScore(random_state=0).fit(X, y).predict([[1.0, 0.0], [0.0, 1.0], [9.0, 9.0]])
+        array([ 0,  1, -1])
+    """
+
+    score: Literal["nearest", "max logit", "energy"] = "nearest"
+    adapter_epochs: int = 2
+    penalty: float = 3e-3
+    alpha: float = 0.05
+    held_out: float = 0.1
+    random_state: int | None = None
+
+    def fit(self, X: NDArray[Any], y: NDArray[Any]) -> Self:
+        """Fits the classifier and the neighbours to most rows, and the threshold to the others."""
+        train, rest, labels, _ = train_test_split(
+            X, y, test_size=self.held_out, random_state=self.random_state, stratify=y
+        )
+        self._fit_space(train, labels)
+        train = self._space(train)
+        self._logistic = LogisticRegression(C=1 / (self.penalty * len(train)), max_iter=1000).fit(train, labels)
+        self._neighbours = NearestNeighbors(n_neighbors=1).fit(train)
+        self.unknown_label_ = choose_unknown_label(self._logistic.classes_, None)
+        self.threshold_ = float(np.quantile(self.novelty(rest), 1 - self.alpha))
+        return self
+
+    def _fit_space(self, X: NDArray[Any], y: NDArray[Any]) -> None:
+        """Adapts rows to the known classes as ``ANSClassifier`` does."""
+        rows, codes = torch.from_numpy(np.float32(X)), torch.from_numpy(np.unique(y, return_inverse=True)[1])
+        self._scale, self._adapter = Standardise(X.shape[1]), Adapter(X.shape[1])
+        fit_scale(self._scale, rows, one_unit=False)
+        with local_seed(self.random_state or 0):
+            fit_adapter(self._adapter, self._scale(rows), codes, epochs=self.adapter_epochs)
+
+    def _space(self, X: Any) -> NDArray[np.float32]:
+        with torch.no_grad():
+            return self._adapter(self._scale(torch.from_numpy(np.float32(X)))).numpy()
+
+    def novelty(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Returns the score of each row; higher is more novel."""
+        Z = self._space(X)
+        if self.score == "nearest":
+            return self._neighbours.kneighbors(Z)[0][:, 0].astype(np.float64)
+        logits = self._logistic.decision_function(Z)
+        logits = np.column_stack([-logits / 2, logits / 2]) if logits.ndim == 1 else logits
+        return -logits.max(axis=1) if self.score == "max logit" else -logsumexp(logits, axis=1)
+
+    def predict(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Returns the label of each row, or ``unknown_label_``."""
+        return np.where(self.novelty(X) > self.threshold_, self.unknown_label_, self._logistic.predict(self._space(X)))

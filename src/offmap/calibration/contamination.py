@@ -1,0 +1,57 @@
+"""Training rows of which some are novel: trimming what looks novel before the fit."""
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offmap.arrays import FloatArray
+from offmap.calibration.split import Indices, Split
+from offmap.parameters import Limit
+
+Contamination = Annotated[float, Limit("from 0 to below 0.5", lambda value: 0 <= value < 0.5)] | Literal["auto"]
+# Fits on the training rows of a split and returns the novelty of its held-out rows.
+ScoreSplit = Callable[[Split], FloatArray]
+
+
+def rows_to_keep(score: ScoreSplit, rows: int, contamination: Contamination, rng: np.random.Generator) -> Indices:
+    """Indices of the rows that do not look novel to a model that was trained on other rows.
+
+    The rows are split in two halves, and each half is scored by a model of the other, since a model may know its own
+    training rows by heart. The most novel rows of each half are left out.
+
+    Args:
+        score: Fits a model on some rows and scores others.
+        rows: Number of rows.
+        contamination: Share of the rows to leave out. "auto" leaves out those whose novelty is more than three
+            interquartile ranges above the third quartile.
+        rng: Splits the rows.
+    """
+    order = rng.permutation(rows)
+    first, second = np.sort(order[: rows // 2]), np.sort(order[rows // 2 :])
+    kept = [
+        held_out[_ordinary(score(Split(train, held_out)), contamination)]
+        for train, held_out in ((first, second), (second, first))
+    ]
+    return np.sort(np.concatenate(kept))
+
+
+def _ordinary(novelty: FloatArray, contamination: Contamination) -> NDArray[np.bool_]:
+    if contamination == "auto":
+        low, high = np.quantile(novelty, [0.25, 0.75])
+        return novelty <= high + 3 * (high - low)
+    order = np.argsort(novelty, kind="stable")
+    ordinary = np.ones(len(novelty), dtype=bool)
+    ordinary[order[len(order) - round(float(contamination) * len(order)) :]] = False
+    return ordinary
+
+
+def trimmed_rate(rate: float, trimmed: float) -> float:
+    """The rate of false alarms among all normal rows if every row that was trimmed was normal after all.
+
+    Example:
+        >>> round(trimmed_rate(0.05, 0.02), 3)
+        0.069
+    """
+    return rate + trimmed * (1 - rate)

@@ -1,0 +1,136 @@
+"""P-values by class: each known class is asked whether a row could be one of its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from offmap.arrays import FloatArray
+from offmap.calibration.conditional import rows_needed
+from offmap.parameters import Fraction
+
+# The share of alpha that is spent on telling implausible classes from plausible ones; the rest goes to the novelty.
+_PLAUSIBILITY_SHARE = 0.1
+Evidence = tuple[FloatArray, FloatArray]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ClassPromise(BaseEstimator):
+    r"""Conformal p-values of each known class, from held-out rows whose class is known.
+
+    The nonconformity of row $x$ with class $c$ is its novelty if the class is plausible, and otherwise larger than any
+    novelty, growing with the gap $\log p_{\max}(x) - \log p_c(x)$. A class is plausible while the gap is at most the
+    one that a tenth of ``alpha`` of the held-out rows have to their own class. With it
+
+    $$p_c(x) = \frac{1 + \#\{i \text{ of class } c : s_i \ge s(x, c)\}}{n_c + 1}.$$
+
+    A row of class $c$ gets $p_c \le \alpha$ with a probability of at most $\alpha$, *for each class*, and so does the
+    largest $p_c$ of all classes, which is the p-value of the row. The one number that is chosen from the held-out rows,
+    the largest plausible gap, is a quantile of all of them.
+
+    Classes with fewer held-out rows than $1/\alpha - 1$ are pooled: the rows of all of these together stand for each of
+    them, and the promise holds over them together. If even those are too few, the rows of all classes stand for them.
+
+    Args:
+        alpha: Rate at which rows of a class are rejected by it.
+
+    Attributes:
+        novelty_: Novelty of the held-out rows.
+        gap_: Their gap to their own class.
+        code_: Code 0, 1, … of their class.
+        member_: The model that held each of them out, where there are several.
+        class_count_: Number of known classes.
+
+    Reference: Vovk, Gammerman and Shafer, Algorithmic Learning in a Random World, 2005, section 4.5.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> proba, codes = np.tile([0.9, 0.1], (200, 1)), np.zeros(200, dtype=int)
+        >>> proba[100:], codes[100:] = [0.1, 0.9], 1
+        >>> promise = ClassPromise(alpha=0.1).fit(proba, np.r_[rng.uniform(0, 1, 100), rng.uniform(0, 5, 100)], codes)
+        >>> promise.p_values([(np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([3.0, 3.0]))]) > 0.1
+        array([[False, False],
+               [False,  True]])
+    """
+
+    alpha: Fraction = 0.05
+
+    def fit(self, proba: FloatArray, novelty: FloatArray, codes: NDArray[np.int64]) -> Self:
+        """Takes probabilities, novelty and class of held-out rows."""
+        self.novelty_ = np.asarray(novelty, dtype=np.float64)
+        self.code_ = np.asarray(codes, dtype=np.int64)
+        self.gap_ = _gaps(proba)[np.arange(len(codes)), self.code_]
+        self.member_ = np.zeros(len(codes), dtype=np.int64)
+        self.class_count_ = int(proba.shape[1])
+        return self
+
+    @classmethod
+    def joined(cls, parts: Sequence["ClassPromise"], alpha: float) -> "ClassPromise":
+        """The promise of several models together, each with held-out rows of its own."""
+        whole = cls(alpha=alpha)
+        whole.novelty_, whole.gap_ = (np.concatenate([getattr(p, n) for p in parts]) for n in ("novelty_", "gap_"))
+        whole.code_ = np.concatenate([part.code_ for part in parts])
+        whole.member_ = np.repeat(np.arange(len(parts)), [len(part.code_) for part in parts])
+        whole.class_count_ = parts[0].class_count_
+        return whole
+
+    def at(self, alpha: float) -> "ClassPromise":
+        """The promise of another rate, from the same held-out rows."""
+        other = ClassPromise(alpha=alpha)
+        other.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
+        return other
+
+    @property
+    def members(self) -> int:
+        """Number of models that held rows out."""
+        return int(self.member_.max()) + 1
+
+    def p_values(self, evidence: Sequence[Evidence]) -> FloatArray:
+        """The p-value of each row and class.
+
+        Args:
+            evidence: Probabilities and novelty of the rows, from each of the models.
+        """
+        groups, limit = self._groups(), self._plausible_gap()
+        columns: dict[bytes, list[int]] = {}
+        for code, group in enumerate(groups):
+            columns.setdefault(group.tobytes(), []).append(code)
+        found = np.empty((len(evidence[0][1]), self.class_count_))
+        for codes in columns.values():
+            rows = groups[codes[0]]
+            of_member = [rows & (self.member_ == member) for member in range(len(evidence))]
+            counts = [self._at_least(part, *each, codes, limit) for part, each in zip(of_member, evidence, strict=True)]
+            found[:, codes] = (1 + np.sum(counts, axis=0)) / (rows.sum() + 1)
+        return found
+
+    def _at_least(
+        self, rows: NDArray[np.bool_], proba: FloatArray, novelty: FloatArray, codes: list[int], limit: float
+    ) -> NDArray[np.int64]:
+        """How many of the held-out ``rows`` conform no better to the classes ``codes`` than each row does."""
+        plausible = rows & (self.gap_ <= limit)
+        near, far = np.sort(self.novelty_[plausible]), np.sort(self.gap_[rows & ~plausible])
+        gaps = _gaps(proba)[:, codes]
+        within = len(near) - np.searchsorted(near, novelty, side="left") + len(far)
+        beyond = len(far) - np.searchsorted(far, gaps, side="left")
+        return np.where(gaps <= limit, within[:, None], beyond)
+
+    def _plausible_gap(self) -> float:
+        return float(np.quantile(self.gap_, 1 - _PLAUSIBILITY_SHARE * self.alpha, method="higher"))
+
+    def _groups(self) -> NDArray[np.bool_]:
+        """Which held-out rows stand for each class: its own, those of all small classes, or all rows."""
+        own = self.code_ == np.arange(self.class_count_)[:, None]
+        needed = rows_needed(self.alpha)
+        small = own.sum(axis=1) < needed
+        pool = own[small].any(axis=0)
+        own[small] = pool if pool.sum() >= needed else True
+        return own
+
+
+def _gaps(proba: FloatArray) -> FloatArray:
+    """How much less likely each class is than the most likely one, as a difference of logarithms."""
+    logs = np.log(np.maximum(proba, np.finfo(np.float64).tiny))
+    return np.asarray(logs.max(axis=1, keepdims=True) - logs)

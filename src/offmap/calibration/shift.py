@@ -1,0 +1,160 @@
+"""Covariate shift: held-out rows are weighted so that they are distributed as recent rows are."""
+
+import os
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.validation import check_is_fitted
+
+from offmap import parameters, persist
+from offmap.arrays import FloatArray
+from offmap.calibration.conditional import rows_needed
+from offmap.labels import with_unknown
+from offmap.parameters import Positive
+from offmap.verdict import Verdict
+
+
+def weighted_p_values(
+    calibration: FloatArray, weights: FloatArray, novelty: FloatArray, own_weights: FloatArray
+) -> FloatArray:
+    r"""Conformal p-values of rows whose source has shifted: each held-out row counts by its weight.
+
+    $$p(x) = \frac{w(x) + \sum_i w(x_i) 1[c_i \ge s]}{w(x) + \sum_i w(x_i)}$$
+
+    Args:
+        calibration: Novelty of the held-out rows.
+        weights: Their weights, the ratio of the recent density to theirs.
+        novelty: Novelty of the rows to assess.
+        own_weights: The weights of these.
+
+    Reference: Tibshirani, Barber, Candès and Ramdas, Conformal Prediction under Covariate Shift, 2019, equation 5.
+
+    Example:
+        >>> weighted_p_values(np.array([1.0, 2.0, 3.0]), np.ones(3), np.array([0.0, 2.0, 9.0]), np.ones(3))
+        array([1.  , 0.75, 0.25])
+    """
+    order = np.argsort(calibration, kind="stable")
+    below = np.concatenate([[0.0], np.cumsum(weights[order])])
+    at_least = below[-1] - below[np.searchsorted(calibration[order], novelty, side="left")]
+    return np.asarray((own_weights + at_least) / (own_weights + below[-1]))
+
+
+@dataclass(eq=False, repr=False)
+class Reweighted(BaseEstimator):
+    r"""Keeps a model's promise where rows have shifted, but what is normal at a place has not.
+
+    A logistic regression tells the held-out rows from recent ones; its odds are the weights of the held-out rows. The
+    promise is that of the model, for normal rows that are distributed as the recent ones are. It holds as far as the
+    weights are right: the shift must be one that a logistic regression on the features can see, and recent rows must
+    lie where there are held-out rows.
+
+    Args:
+        model: A fitted model of Offmap, ``Calibrated`` or ``Guarded``, which is asked about rows of features.
+        penalty: Strength of the L2 penalty of the logistic regression. Raise it for more even weights.
+
+    Attributes:
+        calibration_novelty_: Novelty of the held-out rows.
+        weights_: Weight of each held-out row, 1 on average.
+        effective_rows_: Number of unweighted rows that would tell as much, $(\sum w)^2 / \sum w^2$.
+        mean_: Mean of the features, with ``scale_``, ``coef_`` and ``intercept_`` what computes the weight of a row.
+
+    Example:
+        >>> from offmap.density import NearestNeighborDetector
+        >>> rng = np.random.default_rng(0)
+        >>> model = NearestNeighborDetector(random_state=0).fit(rng.normal(size=(1000, 2)))
+        >>> calibration, recent = rng.normal(size=(1000, 2)), rng.normal(0.7, 1, size=(1000, 2))
+        >>> shifted = Reweighted(model).fit(calibration, recent)
+        >>> bool(shifted.effective_rows_ < 1000)
+        True
+    """
+
+    model: Any
+    _: KW_ONLY
+    penalty: Positive = 1.0
+
+    def fit(self, X_calibration: ArrayLike, X_recent: ArrayLike) -> Self:
+        """Takes normal rows that the model has **not** seen, and recent rows, normal or not.
+
+        Raises:
+            ValueError: The effective number of rows is too small for the rate of the model.
+        """
+        parameters.check(self)
+        check_is_fitted(self.model, "promise_")
+        if hasattr(self.model, "entity_ids_"):
+            raise ValueError("model must be asked about rows alone; a model of entities is recalibrated instead")
+        old, new = _features(X_calibration), _features(X_recent)
+        if old.shape[1] != new.shape[1]:
+            raise ValueError(f"X_recent has {new.shape[1]} features; X_calibration has {old.shape[1]}")
+        self._learn_weights(old, new)
+        self.weights_ = self._weights(old)
+        self.effective_rows_ = float(self.weights_.sum() ** 2 / np.square(self.weights_).sum())
+        self._require_overlap(self._weights(new))
+        self.calibration_novelty_ = self.model.novelty(X_calibration)
+        return self
+
+    def p_value(self, X: ArrayLike) -> FloatArray:
+        """The weighted conformal p-value of each row; small is novel."""
+        return self._p_value(X, self.model.novelty(X))
+
+    def assess(self, X: ArrayLike) -> Verdict:
+        """What the model says of each row, with weighted p-values and the decisions that follow from them."""
+        check_is_fitted(self, "weights_")
+        verdict = self.model.assess(X)
+        p_value = self._p_value(X, verdict.novelty)
+        novel = self._novel(p_value)
+        if verdict.closest is None:
+            return replace(verdict, p_value=p_value, novel=novel)
+        label = with_unknown(verdict.closest, novel, self.model.unknown_label_)
+        return replace(verdict, p_value=p_value, novel=novel, label=label)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """What the model predicts, with decisions from the weighted p-values."""
+        verdict = self.assess(X)
+        return np.where(verdict.novel, -1, 1) if verdict.label is None else verdict.label
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes model and weights to one safetensors file; ``offmap.load`` reads it."""
+        check_is_fitted(self, "weights_")
+        persist.save(self, path)
+
+    def _require_overlap(self, recent_weights: FloatArray) -> None:
+        """Refuses weights that leave too few rows, or p-values that cannot be small whatever the novelty."""
+        needed, smallest = rows_needed(self.model.alpha), recent_weights / (recent_weights + self.weights_.sum())
+        if self.effective_rows_ < needed or np.median(smallest) > self.model.alpha:
+            raise ValueError(
+                f"the {len(self.weights_)} rows of X_calibration count as {self.effective_rows_:.0f} after weighting, "
+                f"and the smallest p-value of half of the recent rows is above {np.median(smallest):.2g}; a rate of "
+                f"{self.model.alpha:g} needs {needed} rows where the recent rows lie: recalibrate on recent normal rows"
+            )
+
+    def _novel(self, p_value: FloatArray) -> NDArray[np.bool_]:
+        return p_value <= self.model.alpha * (1 + 1e-12)
+
+    def _p_value(self, X: ArrayLike, novelty: FloatArray) -> FloatArray:
+        check_is_fitted(self, "weights_")
+        return weighted_p_values(self.calibration_novelty_, self.weights_, novelty, self._weights(_features(X)))
+
+    def _learn_weights(self, old: FloatArray, new: FloatArray) -> None:
+        both, recent = np.concatenate([old, new]), np.repeat([0, 1], [len(old), len(new)])
+        self.mean_, scale = both.mean(axis=0), both.std(axis=0)
+        self.scale_ = np.where(scale > 0, scale, 1.0)
+        regression = LogisticRegression(C=1 / self.penalty, max_iter=1000).fit(
+            (both - self.mean_) / self.scale_, recent
+        )
+        self.coef_ = regression.coef_[0]
+        # The odds carry the sizes of the two samples; the ratio of the densities does not.
+        self.intercept_ = float(regression.intercept_[0] - np.log(len(new) / len(old)))
+
+    def _weights(self, features: FloatArray) -> FloatArray:
+        return np.exp(((features - self.mean_) / self.scale_) @ self.coef_ + self.intercept_)
+
+
+def _features(X: ArrayLike) -> FloatArray:
+    rows = np.asarray(X, dtype=np.float64)
+    if rows.ndim < 2 or not len(rows):
+        raise ValueError(f"rows must be (n, d) features; got shape {rows.shape}")
+    return rows.reshape(len(rows), -1)

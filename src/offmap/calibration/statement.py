@@ -1,0 +1,50 @@
+"""What is promised of a fitted model, in words."""
+
+from typing import Any
+
+from offmap.calibration.contamination import trimmed_rate
+
+
+def in_words(model: Any) -> str:
+    """One paragraph that says which rate is promised, over what, and which rows it does not cover."""
+    promise = model.promise_
+    if promise.rate is None:
+        return "No false-alarm rate is promised: " + (
+            "the threshold is the method's own." if promise.has_rows else "no rows were held out."
+        )
+    rate, n = f"{promise.rate:.3g}", len(promise.calibration_novelty_)
+    said = [_main(model, rate, n)]
+    attained = promise.false_alarm_rate.rate
+    if promise.confidence is None and attained < promise.rate / 2:
+        said.append(f"Many held-out rows share one novelty: the rate that is attained is {attained:.2g}.")
+    if getattr(model, "class_promise_", None) is not None:
+        said.append("It holds for the rows of each class; classes with too few held-out rows share one promise.")
+    if left_out := getattr(model, "uncovered_", None):
+        said.append(f"It does not cover rows of these, which had too few rows to hold any out: {_listed(left_out)}.")
+    if trimmed := getattr(model, "trimmed_", 0.0):
+        worst = trimmed_rate(promise.rate, trimmed)
+        said.append(
+            f"{trimmed:.2g} of the rows looked novel and were left out: the rate is that of normal rows like the "
+            f"others. If all of those were normal after all, it is up to {worst:.2g}."
+        )
+    return " ".join(said)
+
+
+def _main(model: Any, rate: str, n: int) -> str:
+    if members := getattr(model, "members_", ()):
+        return (
+            f"A normal row is flagged with a probability of about {rate} ({n} rows, {len(members)} models; at most "
+            "twice as much is proven)."
+        )
+    if model.promise_.confidence is not None:
+        return (
+            f"At most {rate} of normal rows are flagged by this very model, with confidence "
+            f"{model.promise_.confidence:g} ({n} held-out rows)."
+        )
+    return (
+        f"A normal row is flagged with a probability of at most {rate}, over the draw of the {n} held-out rows as well."
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

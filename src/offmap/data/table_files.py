@@ -1,0 +1,118 @@
+"""Reads the cells of a table from a file or standard input; what cannot be read is named by line, with a remedy."""
+
+import codecs
+import csv
+import io
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+
+from offmap.data.decoding import decoding
+from offmap.data.limits import opened, require_cells
+
+__all__ = ["STANDARD_INPUT", "TABLE_SUFFIXES", "read_cells"]
+
+STANDARD_INPUT = "-"
+TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".jsonl", ".ndjson")
+_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+_WIDE = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
+
+
+def read_cells(path: Path) -> pd.DataFrame:
+    """Reads a table with its names of columns as texts; cells of a ``.csv`` or ``.tsv`` file are texts as well.
+
+    No text is converted to a missing value, and quotes have no meaning in a ``.tsv`` file.
+
+    Args:
+        path: The file; ``-`` is standard input, which holds CSV or JSON lines.
+    """
+    with decoding(path, "a table"):
+        name = path.name.lower()
+        if name.endswith(".parquet"):
+            about = pq.read_metadata(path)
+            require_cells(path.stat().st_size, about.num_rows, about.num_columns)
+            return _named(pd.read_parquet(path))
+        text = _decoded(_content(path))
+        lines = name.endswith((".jsonl", ".ndjson")) or (str(path) == STANDARD_INPUT and text.lstrip()[:1] == "{")
+        return _json_lines(text) if lines else _separated(text, tabs=name.endswith((".tsv", ".tsv.gz")))
+
+
+def _content(path: Path) -> bytes:
+    if str(path) == STANDARD_INPUT:
+        return sys.stdin.buffer.read()
+    with opened(path) as stream:
+        return bytes(stream.read())
+
+
+def _decoded(content: bytes) -> str:
+    if content.startswith(_WORKBOOKS):
+        raise ValueError("it is an Excel workbook; open it there and save it as CSV UTF-8")
+    for mark, name in _WIDE.items():
+        if content.startswith(mark):
+            raise ValueError(f"it is written in {name}; save it as UTF-8")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ValueError(
+            f"line {line} has the byte 0x{content[error.start]:02x}, which is not UTF-8; save it as UTF-8, as with "
+            "iconv -f latin1 -t utf-8"
+        ) from None
+
+
+def _separated(text: str, tabs: bool) -> pd.DataFrame:
+    separator = "\t" if tabs else ","
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL
+    header = next(csv.reader(io.StringIO(text), delimiter=separator, quoting=quoting), [])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            # Empty lines are kept, since dropping them would shift the rows after them. Without index_col, surplus
+            # cells would become an index, and every column would shift by one.
+            frame = pd.read_csv(
+                io.StringIO(text),
+                sep=separator,
+                quoting=quoting,
+                keep_default_na=False,
+                dtype=str,
+                index_col=False,
+                skip_blank_lines=False,
+            )
+        except pd.errors.ParserWarning as error:
+            raise ValueError("its rows have more cells than its header") from error
+    # pandas renames the second of two equal names, which must be reported and not hidden.
+    frame.columns = pd.Index(header if len(header) == len(frame.columns) else list(frame.columns))
+    return _without_empty_end(frame)
+
+
+def _without_empty_end(frame: pd.DataFrame) -> pd.DataFrame:
+    filled = np.flatnonzero((frame.notna() & (frame != "")).to_numpy(dtype=bool).any(axis=1))
+    return frame.iloc[: int(filled[-1]) + 1 if len(filled) else 0]
+
+
+def _json_lines(text: str) -> pd.DataFrame:
+    records = [_record(line, number) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    return _named(pd.DataFrame.from_records(records))
+
+
+def _record(line: str, number: int) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"line {number} is not JSON: {error}; write one object per line") from None
+    if not isinstance(record, dict):
+        raise ValueError(f"line {number} holds a {type(record).__name__}; write one object per line")
+    for name, value in record.items():
+        if isinstance(value, list | dict):
+            raise ValueError(f"{name!r} in line {number} holds a {type(value).__name__}; give it columns of its own")
+    return record
+
+
+def _named(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)

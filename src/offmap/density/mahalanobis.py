@@ -1,0 +1,79 @@
+"""The Mahalanobis distance to the mean of the normal rows."""
+
+from dataclasses import dataclass
+from math import prod
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from offmap.arrays import FloatArray, in_chunks
+from offmap.base import Detector
+from offmap.nets import Standardise
+from offmap.scores.gaussian import Gaussians
+
+
+@final
+@dataclass(kw_only=True, eq=False, repr=False)
+class MahalanobisDetector(Detector):
+    r"""Flags rows far from the mean of the normal rows, in units of how the features vary together.
+
+    The novelty is the squared distance $(z - \mu)^\top \Sigma^{-1} (z - \mu)$ of the standardised row $z$, with Ledoit
+    and Wolf's shrunk covariance, which also works with fewer rows than features. It is a sum over features, and sees
+    when features are normal alone and unusual together. Rows that form several clusters need
+    ``GaussianMixtureDetector`` or ``NearestNeighborDetector``.
+
+    Attributes:
+        scaler_: Mean and standard deviation of each feature, a ``torch.nn.Module``.
+        mean_: The mean $\mu$ of the standardised rows.
+        factor_: A matrix $F$ with $F F^\top = \Sigma^{-1}$.
+        history_: Empty: nothing is trained.
+        promise_: The ``Promise`` that decides, fitted on the calibration rows.
+        threshold_: Rows with a novelty above it are flagged.
+        calibration_novelty_: Novelty of the calibration rows, in ascending order.
+        input_shape_: Shape of one row.
+
+    Reference: Mahalanobis, On the Generalised Distance in Statistics, 1936.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(size=(500, 1))
+        >>> X = np.hstack([x, x + rng.normal(scale=0.1, size=(500, 1))])
+        >>> MahalanobisDetector(random_state=0).fit(X).predict([[1.0, 1.0], [1.0, -1.0]])
+        array([ 1, -1])
+    """
+
+    def contributions(self, X: ArrayLike) -> FloatArray:
+        r"""The share of each feature in the novelty of each row; over a row they sum to its novelty.
+
+        Feature $j$ contributes $(z - \mu)_j\, (\Sigma^{-1} (z - \mu))_j$, which is its Shapley value: what replacing
+        it by its mean changes, averaged over all orders of replacing the features. It may be negative.
+
+        Args:
+            X: Rows of finite values.
+
+        Reference: Mayrhofer and Filzmoser, Multivariate outlier explanations using Shapley values and Mahalanobis
+        distances, Econometrics and Statistics, 2023.
+        """
+        (scaled,) = in_chunks(lambda part: (self.scaler_(part),), self._checked(X), self.device)
+        centred = scaled.astype(np.float64) - self.mean_.double().numpy()
+        return centred * (centred @ self.precision_.double().numpy())
+
+    def _fit(self, X: Tensor) -> None:
+        self._build()
+        self.scaler_.fit(X)
+        fitted = Gaussians.fit(self.scaler_(X).cpu())
+        self.mean_, self.factor_ = fitted.means[0], fitted.factor
+
+    def _build(self) -> None:
+        self.scaler_ = Standardise(prod(self.input_shape_)).to(self.device)
+
+    def _novelty(self, X: Tensor) -> Tensor:
+        return Gaussians(self.mean_[None], self.factor_).distance(self.scaler_(X).cpu())
+
+    @property
+    def precision_(self) -> Tensor:
+        r"""The inverse covariance $\Sigma^{-1}$ of the standardised features."""
+        return Gaussians(self.mean_[None], self.factor_).precision

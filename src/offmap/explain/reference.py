@@ -1,0 +1,56 @@
+"""Where the normal rows come from that rows are compared with."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from offmap.calibration.foreign import row_count
+from offmap.density import NearestNeighborDetector
+
+
+def reference_rows(model: Any, reference: Any) -> Any:
+    """The rows given by the user, or those that the model keeps; a ``ValueError`` if there are none.
+
+    Args:
+        model: A fitted model.
+        reference: Normal rows, or None.
+    """
+    if reference is not None:
+        if row_count(reference) < 1:
+            raise ValueError("reference must hold at least one normal row; got none")
+        return reference
+    kept = _kept_rows(scoring_model(model))
+    if kept is None:
+        raise ValueError(
+            f"reference must be given: {type(model).__name__} keeps no training rows to compare with; pass normal rows "
+            "as the model takes them, such as reference=X_train"
+        )
+    return kept
+
+
+def scoring_model(model: Any) -> Any:
+    """The model whose novelty it is: what ``Calibrated`` wraps, or the model itself."""
+    return scoring_model(model.estimator_) if hasattr(model, "estimator_") else model
+
+
+def _kept_rows(model: Any) -> Any:
+    """The training rows in the units that the user gave; an encoder cannot be undone."""
+    if not isinstance(model, NearestNeighborDetector) or hasattr(model, "encoder_"):
+        return None
+    scaler = model.scaler_
+    rows = model.rows_ * scaler.scale.cpu().numpy() + scaler.mean.cpu().numpy()
+    rows = rows.reshape(len(rows), *model.input_shape_)
+    if rows.ndim == 4:
+        return np.clip(rows, 0.0, 1.0)
+    names = getattr(model, "feature_names_in_", None)
+    return rows if names is None else pd.DataFrame(rows, columns=names)
+
+
+def thinned(reference: Any, most: int) -> np.ndarray:
+    """Positions of at most ``most`` reference rows, spread evenly over all of them."""
+    count = row_count(reference)
+    if count <= most:
+        return np.arange(count)
+    # A fixed draw: rows may be sorted, and the same call must give the same answer.
+    return np.sort(np.random.default_rng(0).choice(count, most, replace=False))

@@ -1,0 +1,82 @@
+"""Writing the results of commands: checked before the work, whole or not there after it. Nothing heavy is imported."""
+
+import json
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from offmap.files import replacing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["SCORE_SUFFIXES", "json_line", "require_writable", "write_frame"]
+
+SCORE_SUFFIXES = (".parquet", ".csv", ".jsonl")
+
+
+def write_frame(frame: "pd.DataFrame", path: Path) -> None:
+    """Writes a table as .parquet, .csv or .jsonl, by the name of the file."""
+    require_writable(path, SCORE_SUFFIXES)
+    with replacing(path) as fresh:
+        if path.suffix == ".csv":
+            from offmap.cells import inert
+
+            inert(frame).to_csv(fresh, index=False)
+        elif path.suffix == ".parquet":
+            frame.to_parquet(fresh, index=False)
+        else:
+            names = list(frame.columns)
+            with fresh.open("w", encoding="utf-8") as stream:
+                stream.writelines(json_line(names, row) for row in frame.itertuples(index=False, name=None))
+
+
+def json_line(names: Sequence[str], row: Sequence[Any]) -> str:
+    """One row as a line of JSON; numbers that are not finite, for which JSON has no word, become null.
+
+    Example:
+        >>> json_line(["row", "novelty"], (0, float("inf")))
+        '{"row": 0, "novelty": null}\\n'
+    """
+    record = {name: _plain(value) for name, value in zip(names, row, strict=True)}
+    return json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def require_writable(path: Path, suffixes: Collection[str] = (), inputs: Sequence[str] = ()) -> None:
+    """Checks before the work that its result can be written.
+
+    Args:
+        path: Where a file is to be written.
+        suffixes: What its name may end in; anything, if there are none.
+        inputs: What the work reads, as ``open_data`` takes it; its result must not replace that.
+    """
+    for given in inputs:
+        for read in (given, given.rpartition(":")[0]):
+            if read and _is_read(path, Path(read)):
+                raise ValueError(f"cannot write {path}: it is read as well; name another file")
+    if suffixes and path.suffix not in suffixes:
+        raise ValueError(f"a file to write must end in {' or '.join(suffixes)}; got {path}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: the folder {path.parent} does not exist")
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot write {path}: it is a folder")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"cannot write {path}: the folder {path.parent} is not yours to write to")
+
+
+def _is_read(path: Path, given: Path) -> bool:
+    """Whether ``path`` is the input ``given``, or a picture or an existing file in the folder ``given``."""
+    if given.is_dir():
+        from offmap.data.images import IMAGE_SUFFIXES
+
+        inside = path.resolve().is_relative_to(given.resolve())
+        return inside and (path.exists() or path.suffix.lower() in IMAGE_SUFFIXES)
+    return given.exists() and path.exists() and path.samefile(given)
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    return value if value is None or isinstance(value, str | int | bool) else str(value)

@@ -1,0 +1,35 @@
+"""Scoring in chunks of one fixed size, so that a row scores to the same bytes whatever rows come with it."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from offmap.arrays import FloatArray
+from offmap.scores.score import Outputs, Score
+
+_SIZE = 256
+
+
+def scored(score: Score, outputs: Outputs) -> FloatArray:
+    """The novelty of each row; a row so extreme that it overflows is infinitely novel.
+
+    Example:
+        >>> from offmap.scores import MaxLogit
+        >>> scored(MaxLogit(), Outputs(logits=[[1.0, 2.0], [0.0, 0.5]]))
+        array([-2. , -0.5])
+    """
+    found = np.empty(len(outputs))
+    for start in range(0, len(outputs), _SIZE):
+        chunk = outputs.take(slice(start, start + _SIZE))
+        found[start : start + len(chunk)] = score.novelty(_padded(chunk)).numpy()[: len(chunk)]
+    return np.nan_to_num(found, nan=np.inf, posinf=np.inf, neginf=-np.inf)
+
+
+def _padded(chunk: Outputs) -> Outputs:
+    """The chunk with rows of zeros up to the fixed size: products of another height may round differently."""
+    parts = (chunk.features, chunk.logits)
+    return Outputs(*(None if part is None else _with_zeros(part, _SIZE - len(chunk)) for part in parts))
+
+
+def _with_zeros(part: Tensor, count: int) -> Tensor:
+    return torch.cat([part, part.new_zeros(count, part.shape[1])])

@@ -1,0 +1,94 @@
+"""Gaussians of one shrunk covariance, and the squared Mahalanobis distance to the nearest of their means."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.covariance import ledoit_wolf_shrinkage
+from torch import Tensor
+
+Rows = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Gaussians:
+    r"""Gaussians with means $\mu_c$ and one covariance $\Sigma$, shrunk towards a multiple of the identity:
+
+    $$\Sigma = (1 - s) S + s \frac{\operatorname{tr} S}{d} I.$$
+
+    Args:
+        means: One row per Gaussian.
+        factor: $F$ with $F F^\top = \Sigma^{-1}$.
+
+    Reference: Ledoit and Wolf, A Well-Conditioned Estimator for Large-Dimensional Covariance Matrices, 2004.
+
+    Example:
+        >>> rows = torch.tensor([[0.0], [2.0], [0.0], [2.0]], dtype=torch.float64)
+        >>> Gaussians.fit(rows).distance(torch.tensor([[1.0], [4.0]]))
+        tensor([0., 9.], dtype=torch.float64)
+    """
+
+    means: Tensor
+    factor: Tensor
+
+    @classmethod
+    def fit(cls, rows: Tensor, codes: Tensor | None = None, shrinkage: float | None = None) -> Self:
+        """Estimates the mean of each class and the covariance within classes; one Gaussian if there are no codes."""
+        codes = torch.zeros(len(rows), dtype=torch.int64) if codes is None else codes
+        means = class_means(rows.double(), codes)
+        residuals = (rows.double() - means[codes]).numpy()
+        covariance = residuals.T @ residuals / len(residuals)
+        share = shrinkage_of(residuals) if shrinkage is None else shrinkage
+        return cls(means, torch.from_numpy(_inverse_root(_shrunk(covariance, share))))
+
+    def distance(self, rows: Tensor) -> Tensor:
+        """The squared Mahalanobis distance of each row to the nearest mean."""
+        centre = self.means.mean(dim=0)
+        places, means = (rows.double() - centre) @ self.factor, (self.means - centre) @ self.factor
+        if len(means) == 1:
+            return places.square().sum(dim=1)
+        # Expanded into products, which are fast; centred and in double precision, little cancels.
+        to_each = means.square().sum(dim=1) - 2 * places @ means.T
+        return (places.square().sum(dim=1) + to_each.amin(dim=1)).clamp(min=0)
+
+    @property
+    def precision(self) -> Tensor:
+        """The inverse of the covariance."""
+        return self.factor @ self.factor.T
+
+
+def class_means(rows: Tensor, codes: Tensor) -> Tensor:
+    """The mean row of each class that has rows.
+
+    Example:
+        >>> class_means(torch.tensor([[1.0], [3.0], [5.0]]), torch.tensor([0, 0, 1]))
+        tensor([[2.],
+                [5.]])
+    """
+    counts = torch.bincount(codes).clamp(min=1)
+    return rows.new_zeros(len(counts), rows.shape[1]).index_add_(0, codes, rows) / counts[:, None]
+
+
+def shrinkage_of(residuals: Rows) -> float:
+    """Ledoit and Wolf's share $s$ for centred rows; 1 if there is no spread at all."""
+    if not residuals.any():
+        return 1.0
+    return float(ledoit_wolf_shrinkage(residuals, assume_centered=True))
+
+
+def _shrunk(covariance: Rows, share: float) -> Rows:
+    size = len(covariance)
+    return (1 - share) * covariance + share * np.trace(covariance) / size * np.eye(size)
+
+
+def _inverse_root(covariance: Rows) -> Rows:
+    """A factor of the inverse; directions without any spread get the smallest variance that is told from rounding."""
+    values, vectors = np.linalg.eigh(covariance)
+    floor = max(_RELATIVE_FLOOR * float(values.max()), _SMALLEST_VARIANCE)
+    return vectors / np.sqrt(np.maximum(values, floor))
+
+
+_RELATIVE_FLOOR = 1e-10
+_SMALLEST_VARIANCE = 1e-12

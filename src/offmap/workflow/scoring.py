@@ -1,0 +1,118 @@
+"""From a model to the scores of rows."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from offmap.base import OpenSetClassifier
+from offmap.collaborative.base import EntityDetector
+from offmap.data import Data, TableEncoder
+from offmap.verdict import Verdict
+from offmap.workflow.entities import NewEntities, assess_entities
+from offmap.workflow.fitting import Estimator, encoder_of, entities_of
+
+
+def assess(model: Estimator, data: Data) -> Verdict:
+    """Assesses each row once: what all commands read."""
+    require_readable(model, data)
+    rows = rows_for(model, data)
+    return model.assess(rows, entities_of(model, data)) if isinstance(model, EntityDetector) else model.assess(rows)
+
+
+def score_rows(
+    model: Estimator, data: Data, *, new_entities: NewEntities = "error", top: int | None = None
+) -> pd.DataFrame:
+    """Scores each row: novelty, p-value, whether it is flagged; from a classifier also label and closest class.
+
+    What tells the rows apart (``data.identity``) stands before the scores.
+
+    Args:
+        model: A fitted model.
+        data: The rows.
+        new_entities: What to do with rows of entities that the model does not know.
+        top: How many of the most novel rows to return, the most novel first; all rows in their order if None.
+
+    Example:
+        >>> from offmap.data import load
+        >>> from offmap.workflow import configure, fit_model
+        >>> digits = load("digits")
+        >>> list(score_rows(fit_model(configure("msp", ["epochs=2"]), digits), digits))
+        ['row', 'novelty', 'p_value', 'novel', 'label', 'closest']
+    """
+    places = np.arange(len(data))
+    if isinstance(model, EntityDetector) and new_entities != "error":
+        require_readable(model, data)
+        verdict, places = assess_entities(model, rows_for(model, data), entities_of(model, data), new_entities)
+    else:
+        verdict = assess(model, data)
+    frame = _beside(data.identity, places, verdict.to_frame())
+    return frame if top is None else frame.iloc[verdict.top(top)]
+
+
+def recalibrated(model: Estimator, data: Data) -> Estimator:
+    """The model with threshold and p-values set by normal rows that it has not seen."""
+    require_readable(model, data)
+    rows = rows_for(model, data)
+    if isinstance(model, EntityDetector):
+        return model.recalibrate(rows, entities_of(model, data))
+    return model.recalibrate(rows)
+
+
+def entity_rows(model: EntityDetector, data: Data) -> tuple[Any, NDArray[Any]]:
+    """The rows of a table as the model knows them, and the entity of each."""
+    require_readable(model, data)
+    return rows_for(model, data), entities_of(model, data)
+
+
+def no_scores(model: Estimator, kept: list[str]) -> pd.DataFrame:
+    """The scores of a table without rows."""
+    none = np.empty(0)
+    classified = isinstance(model, OpenSetClassifier)
+    verdict = Verdict(
+        novelty=none,
+        novel=none.astype(bool),
+        p_value=none if len(model.calibration_novelty_) else None,
+        label=model.classes_[:0] if classified else None,
+        closest=model.classes_[:0] if classified else None,
+        entity=none if isinstance(model, EntityDetector) else None,
+    )
+    return _beside(pd.DataFrame(columns=kept), np.arange(0), verdict.to_frame())
+
+
+def rows_for(model: Estimator, data: Data) -> Any:
+    """Rows as the model knows them; the names of features are compared where both sides have them."""
+    encoder = encoder_of(model)
+    known = getattr(encoder if isinstance(encoder, TableEncoder) else model, "feature_names_in_", None)
+    if known is None:
+        return data.X
+    if data.feature_names:
+        return data.rows
+    if data.X.ndim != 2 or data.X.shape[1] != len(known):
+        width = " × ".join(map(str, data.X.shape[1:]))
+        raise ValueError(f"X has {width} features, but {type(model).__name__} is expecting {len(known)}")
+    return pd.DataFrame(data.X, columns=known)
+
+
+def _beside(identity: pd.DataFrame | None, places: Any, scores: pd.DataFrame) -> pd.DataFrame:
+    """The number of each row, what tells it apart, and its scores; a name that both have gets the prefix ``input_``."""
+    numbered = pd.DataFrame({"row": places})
+    if identity is None:
+        return pd.concat([numbered, scores], axis=1)
+    own = identity.iloc[places].reset_index(drop=True)
+    taken = {"row", *scores.columns}
+    own = own.set_axis([f"input_{name}" if name in taken else name for name in own.columns], axis=1)
+    return pd.concat([numbered, own, scores], axis=1)
+
+
+def require_readable(model: Estimator, data: Data) -> None:
+    """Refuses texts for a model of numbers, and the other way round."""
+    encoder = encoder_of(model)
+    texts, wanted = data.kind == "text", encoder is not None and not isinstance(encoder, TableEncoder)
+    if texts and not wanted:
+        raise ValueError(f"{data.name} holds texts, but the model was fitted on numbers")
+    if wanted and not texts:
+        raise ValueError(
+            f"{data.name} holds {data.kind}, but the model was fitted on texts; name their column with --text"
+        )

@@ -1,0 +1,114 @@
+"""Training rows of which some are novel, copies, ties, and what is said of the promise."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.neighbors import LocalOutlierFactor
+
+from offmap import Calibrated
+from offmap.calibration import CalibrationWarning, Promise
+from offmap.collaborative import EntityForestDetector
+from offmap.density import NearestNeighborDetector
+from offmap.openset import MSPClassifier
+from tests.estimators import small
+
+
+def contaminated(seed: int, share: float = 0.02) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Training rows of which a share is novel, fresh normal rows and fresh novel ones."""
+    rng = np.random.default_rng(seed)
+    novel = rng.normal(size=(1000, 4))
+    novel *= rng.uniform(10, 14, size=(1000, 1)) / np.linalg.norm(novel, axis=1, keepdims=True)
+    train = rng.normal(size=(1500, 4))
+    train[: int(share * 1500)] = novel[: int(share * 1500)]
+    return train, rng.normal(size=(2000, 4)), novel[500:]
+
+
+@pytest.mark.parametrize("contamination", [0.03, "auto"])
+@pytest.mark.parametrize("kind", ["own", "foreign"])
+def test_trimmed_rows_neither_train_nor_calibrate(contamination: Any, kind: str) -> None:
+    train, fresh, novel = contaminated(0)
+    make: Any = (
+        NearestNeighborDetector if kind == "own" else lambda **p: Calibrated(LocalOutlierFactor(novelty=True), **p)
+    )
+    blind = make(alpha=0.005, calibration=0.5, random_state=0).fit(train)
+    model = make(alpha=0.005, calibration=0.5, contamination=contamination, random_state=0).fit(train)
+    assert (blind.predict(novel) == -1).mean() < 0.5
+    assert (model.predict(novel) == -1).mean() > 0.95
+    assert (model.predict(fresh) == -1).mean() < 0.04
+    assert 0.019 < model.trimmed_ < 0.05
+    assert "looked novel and were left out" in model.promise_in_words
+
+
+def test_without_novel_rows_auto_trims_hardly_any() -> None:
+    model = NearestNeighborDetector(contamination="auto", random_state=0).fit(contaminated(0, share=0.0)[0])
+    assert model.trimmed_ < 0.02
+
+
+def test_copies_are_noticed() -> None:
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    with pytest.warns(CalibrationWarning, match="50% of the rows are copies of other rows"):
+        NearestNeighborDetector(random_state=0).fit(np.concatenate([X, X]))
+
+
+def test_ties_are_noticed_and_can_be_broken_at_random() -> None:
+    rng = np.random.default_rng(0)
+    score = lambda rows: (rows[:, 0] > 0).astype(float)  # noqa: E731
+    with pytest.warns(CalibrationWarning, match=r"share one novelty, so that the rate of false alarms is 0\.0025"):
+        model = Calibrated(score).calibrate(rng.normal(size=(399, 1)))
+    fresh = rng.normal(size=(4000, 1))
+    assert (model.p_value(fresh) <= 0.05).sum() == 0
+    assert (model.p_value(fresh, random_ties=0) <= 0.05).mean() == pytest.approx(0.05, abs=0.02)
+    assert (model.p_value(fresh, random_ties=0) == model.p_value(fresh, random_ties=0)).all()
+    assert "the rate that is attained is 0.0025" in model.promise_in_words
+    with pytest.raises(ValueError, match="random_ties cannot be combined with confidence"):
+        Promise(confidence=0.9).fit(np.arange(99.0)).p_value([1.0], random_ties=0)
+
+
+def test_entities_of_four_rows_keep_the_rate() -> None:
+    rates = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        centres, entities = 2 * rng.normal(size=(100, 5)), np.repeat(np.arange(100), 4)
+        model = EntityForestDetector(n_estimators=10, random_state=seed)
+        model.fit(centres[entities] + rng.normal(size=(400, 5)), entities)
+        asked = rng.integers(100, size=2000)
+        rates.append((model.predict(centres[asked] + rng.normal(size=(2000, 5)), asked) == -1).mean())
+    # The rows of entities that calibrate must not be trained on fewer rows than the others: else it is 0.25.
+    assert 0.02 < np.mean(rates) < 0.09
+
+
+def test_rare_classes_keep_the_rate() -> None:
+    rates = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        frequency = 1 / np.arange(1, 41) ** 1.2
+        y, fresh = (rng.choice(40, p=frequency / frequency.sum(), size=rows) for rows in (800, 3000))
+        centres = 2 * rng.normal(size=(40, 8))
+        model = small(MSPClassifier, calibration=0.3, epochs=8, random_state=seed)
+        model.fit(centres[y] + rng.normal(size=(800, 8)), y)
+        fresh = fresh[np.bincount(y, minlength=40)[fresh] > 1]
+        rates.append(model.assess(centres[fresh] + rng.normal(size=(len(fresh), 8))).novel.mean())
+    # One rate has a standard deviation of 0.014, their mean 0.005.
+    assert 0.035 < np.mean(rates) < 0.062
+
+
+def test_classes_that_no_row_can_be_held_out_of_are_named() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.r_[np.arange(50) % 2, np.arange(2, 12)]
+    with pytest.warns(CalibrationWarning, match=r"10 of 12 classes or entities \(2, 3, 4, …\), with 17% of the rows"):
+        model = small(MSPClassifier, calibration=0.4).fit(X, y)
+    assert "It does not cover rows of these" in model.promise_in_words
+    assert model.uncovered_ == [str(code) for code in range(2, 12)]
+
+
+def test_the_promise_is_told_in_words() -> None:
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    for settings, words in (
+        ({}, "at most 0.05, over the draw of the 30 held-out rows"),
+        ({"calibration": "cv"}, "about 0.05 (300 rows, 5 models; at most twice as much is proven)"),
+        ({"confidence": 0.9, "calibration": 0.5}, "by this very model, with confidence 0.9 (150 held-out rows)"),
+    ):
+        assert words in NearestNeighborDetector(**settings, random_state=0).fit(X).promise_in_words
+    own = small(MSPClassifier, rule="own").fit(X, np.arange(300) % 2)
+    assert own.promise_in_words == "No false-alarm rate is promised: the threshold is the method's own."

@@ -1,0 +1,182 @@
+"""Post-hoc scores on anybody's classifier: scikit-learn's, torch's, or arrays computed elsewhere; and their files."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch import nn
+
+import offmap
+from offmap import Calibrated, Guarded
+from offmap.metrics import auroc
+from offmap.persist import ModelFileError
+from offmap.scores import SCORE_NAMES, KNearest, Outputs
+
+DIGITS = load_digits()
+X, Y = DIGITS.data / 16, DIGITS.target
+KNOWN = Y < 7
+THIRD = np.arange(len(Y)) % 3 == 0
+TRAIN, FRESH, NOVEL = np.flatnonzero(KNOWN & ~THIRD), np.flatnonzero(KNOWN & THIRD), np.flatnonzero(~KNOWN)
+
+
+class Net(nn.Module):
+    """A small network whose weights come from scikit-learn: PCA, then a linear classifier."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(64, 20), nn.Dropout(0.5))
+        self.head = nn.Linear(20, 7)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return self.head(self.body(rows))
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> Any:
+    return make_pipeline(PCA(20, random_state=0), LogisticRegression(max_iter=500)).fit(X[TRAIN], Y[TRAIN])
+
+
+@pytest.fixture(scope="module")
+def net(pipeline: Any) -> Net:
+    pca, linear = pipeline
+    net = Net()
+    weights = {
+        "body.0.weight": pca.components_,
+        "body.0.bias": -pca.components_ @ pca.mean_,
+        "head.weight": linear.coef_,
+        "head.bias": linear.intercept_,
+    }
+    net.load_state_dict({name: torch.from_numpy(values) for name, values in weights.items()})
+    return net.train()
+
+
+@pytest.mark.parametrize("score", [*SCORE_NAMES, "auto"])
+def test_every_score_keeps_the_rate_and_finds_unknown_digits(score: Any) -> None:
+    classifier = make_pipeline(StandardScaler(), PCA(20, random_state=0), LogisticRegression(max_iter=500))
+    model = Guarded(classifier, novelty_score=score, alpha=0.1, random_state=0).fit(X[TRAIN], Y[TRAIN])
+    fresh, novel = model.assess(X[FRESH]), model.assess(X[NOVEL])
+    assert 0.04 < fresh.novel.mean() < 0.2
+    assert auroc(fresh.novelty, novel.novelty) > (0.7 if score == "mahalanobis" else 0.8)
+    assert fresh.proba is not None
+    assert (model.predict_closed(X[FRESH]) == Y[FRESH]).mean() > 0.9
+
+
+def test_a_pipeline_a_module_and_arrays_give_the_same_scores(pipeline: Any, net: Net) -> None:
+    features, logits = pipeline[:-1].transform(X), pipeline.decision_function(X)
+    by_pipeline = Guarded(pipeline, novelty_score="vim").calibrate(X[FRESH], reference=X[TRAIN], y_reference=Y[TRAIN])
+    by_module = Guarded(net, novelty_score="vim", features="body").calibrate(
+        X[FRESH], reference=X[TRAIN], y_reference=Y[TRAIN]
+    )
+    outputs = Outputs(features, logits)
+    by_arrays = Guarded(novelty_score="vim").calibrate(
+        outputs.take(FRESH), reference=outputs.take(TRAIN), y_reference=Y[TRAIN]
+    )
+    expected = by_pipeline.novelty(X[NOVEL])
+    np.testing.assert_allclose(by_module.novelty(X[NOVEL]), expected, rtol=1e-3)
+    np.testing.assert_allclose(by_arrays.novelty(outputs.take(NOVEL)), expected, rtol=1e-6)
+    assert (by_arrays.predict(outputs.take(NOVEL)) == by_pipeline.predict(X[NOVEL])).all()
+
+
+def test_a_module_is_left_as_it_was_and_scores_rows_alone_as_together(net: Net) -> None:
+    net.body.eval()
+    model = Guarded(net, novelty_score=KNearest(n_neighbors=3), features="body", classes=list("abcdefg"))
+    model.calibrate(X[FRESH], reference=torch.from_numpy(X[TRAIN]))
+    assert net.training
+    assert not net.body.training
+    assert not net.body._forward_hooks
+    whole = model.novelty(X[:300])
+    assert np.concatenate([model.novelty(X[:7]), model.novelty(X[7:300])]).tobytes() == whole.tobytes()
+    assert set(model.predict(X[FRESH])) <= {*"abcdefg", "unknown"}
+    net.train()
+
+
+def test_arrays_can_be_split_by_fit(pipeline: Any) -> None:
+    outputs = Outputs(pipeline[:-1].transform(X), pipeline.decision_function(X))
+    model = Guarded(novelty_score="k_nearest", random_state=0).fit(outputs.take(FRESH), Y[FRESH])
+    assert model.classes_.tolist() == list(range(7))
+    assert (model.predict(outputs.take(NOVEL)) == -1).mean() > 0.5
+
+
+def test_convolutional_features_are_averaged_over_places() -> None:
+    net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(4 * 36, 2))
+    rows = np.random.default_rng(0).normal(size=(40, 1, 8, 8)).astype(np.float32)
+    model = Guarded(net, novelty_score="k_nearest", features="0").calibrate(rows[:20], reference=rows[20:])
+    assert model.score_ is not None
+    assert vars(model.score_)["rows_"].shape == (20, 4)
+
+
+def constant(rows: Any) -> Any:
+    return np.ones(len(rows))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda net: Guarded(net, novelty_score="vim", features="boddy").calibrate(X, reference=X),
+         "features must name a layer of Net: 'body', 'body.0', 'body.1', 'head'; got 'boddy'"),
+        (lambda net: Guarded(net, logits="had").calibrate(X), "logits must name a layer of Net"),
+        (lambda net: Guarded(net, novelty_score="k_nearest").calibrate(X, reference=X),
+         "KNearest needs the model's features"),
+        (lambda net: Guarded(net, novelty_score="k_nearest", features="body").calibrate(X),
+         "give calibrate reference="),
+        (lambda net: Guarded(net).fit(X, Y), "fit cannot train a torch module"),
+        (lambda net: Guarded(net, classes=["a", "b"]).calibrate(X), "logits have 7 columns, but there are 2 classes"),
+        (lambda net: Guarded(net, novelty_score="vim", features="body").calibrate(X, reference=X, y_reference=Y),
+         "y holds the label 7, which the classifier never saw; it knows 0, 1"),
+        (lambda net: Guarded(net, novelty_score="mahalanobis", features="body").calibrate(X, reference=X),
+         "needs the classes of the known rows"),
+        (lambda net: Guarded(net, novelty_score=cast(Any, "distance")).calibrate(X), "novelty_score must be"),
+        (lambda net: Guarded().calibrate(X), "X must be Outputs"),
+        (lambda net: Guarded().calibrate(Outputs(features=X)), "X has no logits"),
+        (lambda net: Guarded().calibrate(Outputs(logits=X[:, 0])), "logits must have one row per row"),
+        (lambda net: Outputs(X, X[1:]), "features has 1797 rows and logits has 1796"),
+        (lambda net: Guarded(net).calibrate(X[:0]), "X has 0 samples"),
+        (lambda net: Calibrated(constant).calibrate(X), "all 1797 calibration rows have the same score, 1"),
+        (lambda net: Guarded(RandomForestClassifier(5), features="body", novelty_score="k_nearest").fit(X, Y),
+         "features names a layer, 'body', but RandomForestClassifier has no layers"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_guarded_is_named(make: Any, message: str, net: Net) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(net)
+
+
+def test_a_file_holds_all_but_the_model_and_refuses_another(pipeline: Any, net: Net, tmp_path: Path) -> None:
+    path = tmp_path / "guarded.safetensors"
+    model = Guarded(net, novelty_score="auto", features="body")
+    model.calibrate(X[FRESH], reference=X[TRAIN], y_reference=Y[TRAIN]).save(path)
+    loaded = offmap.load(path, model=net)
+    assert loaded.assess(X).to_frame().equals(model.assess(X).to_frame())
+    other = Net()
+    with pytest.raises(ModelFileError, match="Net that was saved: it scores the rows stored in the file differently"):
+        offmap.load(path, model=other)
+    with pytest.raises(ModelFileError, match=r"that was saved: it is a sklearn\.pipeline\.Pipeline"):
+        offmap.load(path, model=pipeline)
+    with pytest.raises(ModelFileError, match=r"saved without its .*Net; give it as model="):
+        offmap.load(path)
+
+
+def test_files_of_detectors_frames_functions_and_arrays(tmp_path: Path, pipeline: Any) -> None:
+    path = tmp_path / "model.safetensors"
+    frame = pd.DataFrame(X, columns=[f"pixel {i}" for i in range(64)])
+    forest = IsolationForest(n_estimators=20, random_state=0).fit(frame[:900])
+    Calibrated(forest).calibrate(frame[900:]).save(path)
+    assert (
+        offmap.load(path, model=forest).predict(frame) == Calibrated(forest).calibrate(frame[900:]).predict(frame)
+    ).all()
+    with pytest.raises(ModelFileError, match="differently"):
+        offmap.load(path, model=IsolationForest(n_estimators=20, random_state=1).fit(frame[:900]))
+    outputs = Outputs(X, pipeline.decision_function(X))
+    Guarded(novelty_score="k_nearest").calibrate(outputs.take(FRESH), reference=outputs.take(TRAIN)).save(path)
+    assert len(offmap.load(path).assess(outputs)) == len(X)
+    with pytest.raises(TypeError, match="novelty_score is a function"):
+        Guarded(pipeline, novelty_score=lambda model, rows: rows.sum(1)).calibrate(X).save(path)

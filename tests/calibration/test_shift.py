@@ -1,0 +1,76 @@
+"""Rows whose source has shifted."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+from offmap import Calibrated, Guarded, load
+from offmap.calibration import Reweighted, weighted_p_values
+from offmap.collaborative import EntityGaussianDetector
+from offmap.density import NearestNeighborDetector
+
+RNG = np.random.default_rng(0)
+
+
+@settings(deadline=None)
+@given(seed=st.integers(0, 999), n=st.integers(1, 40))
+def test_weighted_p_values_sum_the_weights(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    calibration, weights = rng.normal(size=n).round(1), rng.exponential(size=n)
+    rows, own = rng.normal(size=9).round(1), rng.exponential(size=9)
+    naive = [(w + sum(weights[calibration >= s])) / (w + sum(weights)) for s, w in zip(rows, own, strict=True)]
+    np.testing.assert_allclose(weighted_p_values(calibration, weights, rows, own), naive)
+
+
+def spread(rows: np.ndarray) -> np.ndarray:
+    """A score whose size depends on the first feature: a shift of that feature moves the rate."""
+    return np.abs(rows[:, 1]) * (1 + np.exp(rows[:, 0]))
+
+
+def test_the_rate_holds_after_a_shift_that_breaks_the_plain_one() -> None:
+    plain, weighted = [], []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        old, recent, fresh = rng.normal(size=(1000, 2)), rng.normal(size=(1000, 2)), rng.normal(size=(1000, 2))
+        recent[:, 0] += 1
+        fresh[:, 0] += 1
+        model = Calibrated(spread, alpha=0.1).calibrate(old)
+        plain.append(model.assess(fresh).novel.mean())
+        weighted.append(Reweighted(model).fit(old, recent).assess(fresh).novel.mean())
+    assert np.mean(plain) > 0.2
+    assert 0.07 < np.mean(weighted) < 0.12
+
+
+def test_without_a_shift_all_rows_count() -> None:
+    model = Calibrated(spread).calibrate(RNG.normal(size=(500, 2)))
+    shifted = Reweighted(model).fit(RNG.normal(size=(500, 2)), RNG.normal(size=(500, 2)))
+    assert shifted.effective_rows_ > 450
+
+
+def test_recent_rows_elsewhere_are_refused() -> None:
+    model = Calibrated(spread).calibrate(RNG.normal(size=(500, 2)))
+    with pytest.raises(ValueError, match=r"count as \d+ after weighting.* a rate of 0\.05 needs 19 rows"):
+        Reweighted(model).fit(RNG.normal(size=(500, 2)), RNG.normal(size=(500, 2)) + 5)
+    with pytest.raises(ValueError, match="X_recent has 3 features"):
+        Reweighted(model).fit(RNG.normal(size=(50, 2)), RNG.normal(size=(50, 3)))
+
+
+def test_classifiers_name_the_unknown_and_models_are_saved_with_their_weights(tmp_path: Any) -> None:
+    X, fresh = RNG.normal(size=(900, 2)), RNG.normal(size=(300, 2)) + 0.3
+    guarded = Guarded(LogisticRegression(), alpha=0.1, random_state=0).fit(X[:600], (X[:600, 0] > 0).astype(int))
+    found = Reweighted(guarded).fit(X[600:], fresh)
+    assert ((found.predict(fresh) == -1) == found.assess(fresh).novel).all()
+    detector = Reweighted(NearestNeighborDetector(random_state=0).fit(X[:600])).fit(X[600:], fresh)
+    detector.save(tmp_path / "model.safetensors")
+    assert load(tmp_path / "model.safetensors").p_value(fresh).tobytes() == detector.p_value(fresh).tobytes()
+
+
+def test_entities_are_not_reweighted() -> None:
+    X = RNG.normal(size=(100, 2))
+    model = EntityGaussianDetector(calibration=0.3, random_state=0).fit(X, np.arange(100) % 2)
+    with pytest.raises(ValueError, match="model must be asked about rows alone"):
+        Reweighted(model).fit(X, X)

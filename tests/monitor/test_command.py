@@ -1,0 +1,41 @@
+"""``offmap monitor``: lines of JSON, a state that goes on, a picture."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from typer.testing import CliRunner
+
+from offmap.commands.app import app
+from offmap.density import ECODDetector
+
+
+def test_a_stream_that_changes_raises_the_alarm_across_a_restart(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    ECODDetector(calibration=0.5, random_state=0).fit(rng.normal(size=(600, 3))).save(tmp_path / "model.safetensors")
+    np.save(tmp_path / "first.npy", rng.normal(size=(200, 3)))
+    np.save(tmp_path / "second.npy", 2 * rng.normal(size=(300, 3)))
+    found = []
+    for stream in ("first.npy", "second.npy"):
+        given = ["monitor", str(tmp_path / "model.safetensors"), str(tmp_path / stream), "--quiet"]
+        given += ["--state", str(tmp_path / "state.safetensors"), "--report", str(tmp_path / "drift.html")]
+        ended = CliRunner().invoke(app, given)
+        assert ended.exit_code == 0, ended.output
+        found += [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [line["rows"] for line in found] == [100, 200, 300, 400, 500]
+    assert [line["alarm"] for line in found][:2] == [False, False]
+    assert found[-1]["alarm"]
+    assert 150 < found[-1]["since"] < 300
+    page = (tmp_path / "drift.html").read_text()
+    assert "<svg" in page
+    assert f"alarm, row {found[-1]['alarm_row']}" in page
+
+
+def test_the_wrong_file_for_the_state_is_named(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    ECODDetector(calibration=0.5, random_state=0).fit(rng.normal(size=(100, 3))).save(tmp_path / "model.safetensors")
+    np.save(tmp_path / "rows.npy", rng.normal(size=(20, 3)))
+    given = ["monitor", str(tmp_path / "model.safetensors"), str(tmp_path / "rows.npy"), "--state"]
+    ended = CliRunner().invoke(app, [*given, str(tmp_path / "state.json")])
+    assert isinstance(ended.exception, ValueError)
+    assert "must end in .safetensors" in str(ended.exception)

@@ -1,0 +1,256 @@
+"""Tables on the command line: roles that a model remembers, identities beside scores, thresholds, entities."""
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import offmap
+from offmap.commands import app
+from offmap.data import ColumnsLeftOut
+
+
+class Result(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        return pd.read_csv(io.StringIO(self.out))
+
+
+Run = Callable[..., Result]
+pytestmark = pytest.mark.filterwarnings(f"ignore::{ColumnsLeftOut.__module__}.{ColumnsLeftOut.__name__}")
+
+
+def command(*arguments: object) -> None:
+    sys.argv = ["offmap", *map(str, arguments)]
+    with pytest.raises(SystemExit) as stop:
+        app.main()
+    assert not stop.value.code
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: object, given: str = "") -> Result:
+        monkeypatch.setattr(sys, "argv", ["offmap", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+        with pytest.raises(SystemExit) as stop:
+            app.main()
+        return Result(int(stop.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+def payments(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "payment": [f"pay-{number:05d}" for number in rng.permutation(n)],
+            "country": rng.choice(["FR", "DE", "IT"], n),
+            "amount": rng.normal(50, 9, n).round(2),
+            "age": np.where(rng.random(n) < 0.1, np.nan, rng.integers(18, 90, n)),
+            "note": rng.choice(["gift", "rent"], n),
+            "fraud": "no",
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tables")
+    frame = payments(600, 0)
+    strange = frame.index < 41
+    frame = frame.assign(country=frame["country"].mask(strange, "PE"), amount=frame["amount"].mask(strange, 500.0))
+    frame = frame.assign(fraud=frame["fraud"].mask(strange, "yes"))
+    frame.to_csv(folder / "all.csv", index=False)
+    frame[frame["fraud"] == "no"].to_csv(folder / "train.csv", index=False)
+    odd = payments(50, 1).drop(columns="fraud")
+    odd.loc[7, "country"] = "PE"
+    odd.to_csv(folder / "today.csv", index=False)
+    odd.head(0).to_csv(folder / "none.csv", index=False)
+    rng = np.random.default_rng(0)
+    devices = rng.integers(6, size=600)
+    readings = pd.DataFrame(
+        {"device": [f"d{d}" for d in devices], "u": rng.normal(3 * devices), "v": rng.normal(size=600)}
+    )
+    readings.to_csv(folder / "readings.csv", index=False)
+    readings.head(20).assign(device="new").to_csv(folder / "new.csv", index=False)
+    argv, sys.argv = sys.argv, []
+    fit = ("--out", folder / "model.safetensors", "--quiet")
+    command("fit", "nearest-neighbor", folder / "train.csv", "--label", "fraud", "--drop", "note", *fit)
+    few = ("--set", "epochs=2", "--out", folder / "ratio.safetensors", "--quiet")
+    command("fit", "ratio", folder / "readings.csv", "--entity", "device", *few)
+    sys.argv = argv
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _at_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+
+
+def test_scoring_needs_no_roles_again_and_names_the_rows(run: Run) -> None:
+    done = run("score", "model.safetensors", "today.csv")
+    today = pd.read_csv("today.csv")
+    assert (done.code, list(done.frame)) == (0, ["row", "payment", "novelty", "p_value", "novel"])
+    assert done.frame["payment"].tolist() == today["payment"].tolist()
+    assert done.frame["novelty"].idxmax() == 7
+    assert done.frame["novelty"].tolist() == offmap.load("model.safetensors").novelty(today).tolist()
+
+
+def test_columns_can_be_kept(run: Run) -> None:
+    some = run("score", "model.safetensors", "today.csv", "--keep", "note").frame
+    assert list(some) == ["row", "payment", "note", "novelty", "p_value", "novel"]
+    every = run("score", "model.safetensors", "today.csv", "--keep", "all").frame
+    assert set(pd.read_csv("today.csv")) < set(every)
+    clash = run(
+        "score", "model.safetensors", "-", "--keep", "all", given=Path("today.csv").read_text().replace("note", "novel")
+    )
+    assert {"input_novel", "novel"} < set(clash.frame)
+
+
+def test_thresholds_are_chosen_while_scoring(run: Run) -> None:
+    model, today = offmap.load("model.safetensors"), pd.read_csv("today.csv")
+    at = run("score", "model.safetensors", "today.csv", "--alpha", "0.3").frame
+    assert at["novel"].tolist() == model.at(alpha=0.3).assess(today).novel.tolist()
+    budget = run("score", "model.safetensors", "today.csv", "--budget", "300/1000").frame
+    pd.testing.assert_frame_equal(at, budget)
+    top = run("score", "model.safetensors", "today.csv", "--top", "3").frame
+    assert top["row"].tolist() == model.assess(today).top(3).tolist()
+    both = run("score", "model.safetensors", "today.csv", "--alpha", "0.3", "--budget", "1/9")
+    assert (both.code, "give either alpha or budget" in both.err) == (2, True)
+    assert (
+        "--budget must be alerts/rows, as 50/10000"
+        in run("score", "model.safetensors", "today.csv", "--budget", "x/9").err
+    )
+
+
+def test_a_table_without_rows_has_no_scores(run: Run, tmp_path: Path) -> None:
+    assert run("score", "model.safetensors", "none.csv") == (0, "row,payment,novelty,p_value,novel\n", "")
+    assert run("score", "model.safetensors", "none.csv", "--json").out == "[]\n"
+    assert run("score", "model.safetensors", "none.csv", "--out", tmp_path / "s.parquet").code == 0
+    assert len(pd.read_parquet(tmp_path / "s.parquet")) == 0
+    assert run("fit", "vae", "none.csv", "--out", tmp_path / "m").code == 2
+
+
+def test_json_lines_go_in_and_out(run: Run, tmp_path: Path) -> None:
+    lines = pd.read_csv("today.csv").to_json(orient="records", lines=True)
+    scored = run("score", "model.safetensors", "-", "--jsonl", given=lines)
+    records = [json.loads(line) for line in scored.out.splitlines()]
+    expected = run("score", "model.safetensors", "today.csv").frame
+    assert [record["novelty"] for record in records] == expected["novelty"].tolist()
+    assert run("score", "model.safetensors", "-", "--out", tmp_path / "s.jsonl", "-q", given=lines).code == 0
+    assert (tmp_path / "s.jsonl").read_text() == scored.out
+
+
+def test_info_says_what_the_model_reads(run: Run) -> None:
+    known = json.loads(run("info", "model.safetensors", "--json").out)
+    assert known["roles"] == {"label": "fraud", "drop": ["note"], "id": ["payment"]}
+    assert known["columns"]["country"].startswith("category: 3 values")
+    assert known["columns"]["payment"].startswith("left out: it has 5")
+    assert {"method", "threshold", "parameters", "versions"} < set(known)
+
+
+def test_recalibration_sets_the_threshold(run: Run, tmp_path: Path) -> None:
+    done = run("recalibrate", "model.safetensors", "train.csv", "--out", tmp_path / "new.safetensors", "--json")
+    model = offmap.load("model.safetensors").recalibrate(pd.read_csv("train.csv"))
+    assert json.loads(done.out)["threshold"] == model.threshold_ == offmap.load(tmp_path / "new.safetensors").threshold_
+    assert offmap.load(tmp_path / "new.safetensors").roles_["label"] == "fraud"
+    assert (
+        "it is read as well" in run("recalibrate", "model.safetensors", "train.csv", "--out", "model.safetensors").err
+    )
+
+
+def test_a_class_is_held_out_and_found(run: Run, tmp_path: Path) -> None:
+    given = ("all.csv", "--label", "fraud", "--hold-out", "yes")
+    done = run("fit", "nearest-neighbor", *given, "--out", tmp_path / "m.safetensors", "--json")
+    assert json.loads(done.out)["test"]["auroc"] > 0.99
+    refused = run("fit", "nearest-neighbor", *given[:-1], "maybe", "--out", tmp_path / "x")
+    assert (refused.code, "must be one of no, yes; got 'maybe'" in refused.err) == (2, True)
+
+
+def test_methods_are_compared(run: Run) -> None:
+    given = ("compare", "nearest-neighbor", "vae", "all.csv", "--label", "fraud", "--hold-out", "yes", "--json")
+    lines = json.loads(run(*given, "--set", "epochs=30", "--splits", "2").out)
+    assert {line["method"] for line in lines} == {"nearest-neighbor", "vae"}
+    assert lines[0]["verdict"] == "best"
+    assert lines[1]["verdict"] == ("within noise of the best" if lines[1]["behind"] <= lines[1]["noise"] else "worse")
+    assert "no method has the parameter of the setting 'epoch=3'" in run(*given, "--set", "epoch=3").err
+    assert "needs novel rows" in run("compare", "vae", "train.csv", "--label", "fraud").err
+
+
+@pytest.mark.parametrize("rule", ["flag", "skip", "add", "error"])
+def test_unknown_entities_do_not_stop_the_others(run: Run, rule: str) -> None:
+    both = Path("readings.csv").read_text() + Path("new.csv").read_text().partition("\n")[2]
+    done = run("score", "ratio.safetensors", "-", "--new-entities", rule, given=both)
+    if rule == "error":
+        assert (done.code, "which was never fitted" in done.err) == (2, True)
+        return
+    frame, alone = done.frame, run("score", "ratio.safetensors", "readings.csv").frame
+    assert len(frame) == (600 if rule == "skip" else 620)
+    pd.testing.assert_frame_equal(frame[:600], alone)
+    if rule == "flag":
+        assert frame["novel"][600:].all()
+        assert np.isinf(frame["novelty"][600:]).all()
+        assert frame["p_value"][600:].isna().all()
+    if rule == "add":
+        assert np.isfinite(frame["novelty"][600:]).all()
+
+
+def test_entities_are_added_updated_and_removed(run: Run, tmp_path: Path) -> None:
+    first, second, third = (tmp_path / f"{name}.safetensors" for name in ("first", "second", "third"))
+    assert json.loads(run("add", "ratio.safetensors", "new.csv", "--out", first, "--json").out)["entities"] == 7
+    assert "'offmap update' adds" in run("add", first, "new.csv", "--out", second).err.replace("`", "'")
+    assert run("update", first, "new.csv", "--out", second).code == 0
+    counts = dict(zip(offmap.load(second).entity_ids_, offmap.load(second).entity_counts_, strict=True))
+    assert counts["new"] == 40
+    assert "is not known" in run("update", "ratio.safetensors", "new.csv", "--out", third).err
+    assert run("remove", second, "new", "d3", "--out", third).code == 0
+    assert set(offmap.load(third).entity_ids_) == {"d0", "d1", "d2", "d4", "d5"}
+    before, after = (run("score", path, "readings.csv").frame for path in (second, third))
+    kept = after["entity"] != "d3"
+    assert before["novelty"][kept].tolist() == after["novelty"][kept].tolist()
+    assert "knows none" in run("add", "model.safetensors", "new.csv", "--out", third).err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("score", "gone.safetensors", "today.csv"),
+        ("score", "model.safetensors", "gone.csv"),
+        ("fit", "vae", "gone.parquet", "--out", "m"),
+        ("info", "gone"),
+    ],
+)
+def test_a_missing_file_is_noticed_before_anything_heavy_is_imported(arguments: tuple[str, ...]) -> None:
+    code = (
+        "import sys, offmap.commands.app as app; sys.argv = ['offmap', *sys.argv[1:]]\n"
+        "try: app.main()\n"
+        "except SystemExit as stop:\n"
+        "    print(stop.code, sorted({'numpy', 'pandas', 'sklearn', 'torch'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout == "2 []\n"
+    assert "gone" in done.stderr
+
+
+def test_images_are_named_by_their_files(run: Run, tmp_path: Path) -> None:
+    from PIL import Image
+
+    rng: Any = np.random.default_rng(0)
+    for number in range(40):
+        Image.fromarray(rng.integers(256, size=(4, 4), dtype=np.uint8)).save(tmp_path / f"{number:02d}.png")
+    model = tmp_path / "images.safetensors"
+    assert run("fit", "nearest-neighbor", tmp_path, "--set", "alpha=0.3", "--out", model).code == 0
+    assert run("score", model, tmp_path).frame["file"].tolist() == [f"{number:02d}.png" for number in range(40)]
