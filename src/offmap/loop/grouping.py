@@ -13,18 +13,26 @@ Codes = NDArray[np.int64]
 UNGROUPED = -1
 # The linkage looks at all pairs of rows: more than these are sampled, and the others are assigned afterwards.
 _MOST_WAITING, _MOST_KNOWN = 2500, 1500
+# Ward's linkage joins sparse classes before dense ones. So few known rows per class keep the groups small and pure:
+# two groups of one class are named alike, but a group of two classes must be split.
+_PER_CLASS = 10
 _CANDIDATES = 80
-# Numbers of groups that agree with the known classes this nearly as well as the best one count as equally good.
-_TOLERANCE = 0.005
+# Numbers of groups that agree with the known classes nearly as well as the best one are all good. The one at which the
+# cost of joining two groups rises most is taken if it rises that much, and the largest number otherwise.
+_TOLERANCE = 0.05
+_CLEAR_RISE = 1.2
+# A row nearly as close to another centre as to its own fits neither.
+_CLEARLY = 0.95
 _PASSES = 10
 
 
 def propose(X: NDArray[np.float32], spread: Spread, *, min_size: int, rng: np.random.Generator) -> Codes:
     """Puts rows that belong together into groups, and says how many groups there are.
 
-    Unknown and known rows are clustered together by Ward's linkage. The tree is cut where the known rows agree best
-    with their classes (adjusted Rand index), which decides the number of groups. All rows then move to the nearest
-    centre. Rows that lie further from it than known rows from theirs stay ungrouped, and so do small groups.
+    Unknown rows and a few rows of each known class are clustered together by Ward's linkage. The tree is cut where the
+    known rows agree best with their classes (adjusted Rand index), which decides the number of groups. All rows then
+    move to the nearest centre. Rows that lie further from it than known rows from theirs, or between two centres, stay
+    ungrouped, and so do small groups.
 
     Args:
         X: Rows to group.
@@ -40,11 +48,11 @@ def propose(X: NDArray[np.float32], spread: Spread, *, min_size: int, rng: np.ra
     rows = spread.transform(X)
     if len(rows) < min_size:
         return np.full(len(rows), UNGROUPED)
-    waiting, known = _sample(len(rows), _MOST_WAITING, rng), _sample(len(spread.rows), _MOST_KNOWN, rng)
-    together = np.concatenate([rows[waiting], spread.rows[known]])
+    waiting = rows[_sample(len(rows), _MOST_WAITING, rng)]
+    known = _few_per_class(spread.codes, rng)
+    together = np.concatenate([waiting, spread.rows[known]])
     labels = _cut(linkage(together, method="ward"), spread.codes[known])
-    centres = _refined(rows, means(together, labels))
-    return _kept(rows, centres, spread.reach, min_size)
+    return _kept(rows, _refined(rows, means(together, labels)), spread.reach, min_size)
 
 
 def halves(X: NDArray[np.float32], spread: Spread) -> Codes:
@@ -75,6 +83,13 @@ def join(X: NDArray[np.float32], groups: dict[int, NDArray[np.float32]], spread:
     return found
 
 
+def _few_per_class(codes: Codes, rng: np.random.Generator) -> NDArray[Any]:
+    """Places of a few random rows of each class."""
+    order = rng.permutation(len(codes))
+    few = [order[codes[order] == code][:_PER_CLASS] for code in range(int(codes.max()) + 1)]
+    return np.concatenate(few)[:_MOST_KNOWN]
+
+
 def _sample(count: int, most: int, rng: np.random.Generator) -> NDArray[Any]:
     return np.arange(count) if count <= most else np.sort(rng.choice(count, most, replace=False))
 
@@ -86,7 +101,21 @@ def _cut(tree: NDArray[np.float64], known: Codes) -> Codes:
     cuts = [fcluster(tree, count, "maxclust") for count in tried]
     agreement = np.array([adjusted_rand_score(known, cut[rows - len(known) :]) for cut in cuts])
     good = np.flatnonzero(agreement >= agreement.max() - _TOLERANCE)
-    return np.unique(cuts[good[len(good) // 2]], return_inverse=True)[1].astype(np.int64)
+    count = _clear_count(tree[::-1, 2], int(tried[good[0]]), int(tried[good[-1]]))
+    return np.unique(fcluster(tree, count, "maxclust"), return_inverse=True)[1].astype(np.int64)
+
+
+def _clear_count(heights: NDArray[np.float64], low: int, high: int) -> int:
+    """The number of clusters from ``low`` to ``high`` after which joining two costs most more; else ``high``.
+
+    Args:
+        heights: Costs of the joins, from the last one, which leaves one cluster, to the first.
+        low: Fewest clusters.
+        high: Most clusters.
+    """
+    counts = np.arange(max(low, 2), high + 1)
+    rise = heights[counts - 2] / np.maximum(heights[counts - 1], 1e-300)
+    return int(counts[rise.argmax()]) if rise.max(initial=0) >= _CLEAR_RISE else high
 
 
 def _refined(rows: Vectors, centres: Vectors) -> Vectors:
@@ -104,7 +133,8 @@ def _refined(rows: Vectors, centres: Vectors) -> Vectors:
 
 def _kept(rows: Vectors, centres: Vectors, reach: float, min_size: int) -> Codes:
     away = distances(rows, centres)
-    nearest = np.where(away.min(axis=1) <= reach, away.argmin(axis=1), UNGROUPED)
+    first, second = np.partition(away, 1, axis=1)[:, :2].T if away.shape[1] > 1 else (away[:, 0], np.inf)
+    nearest = np.where((first <= reach) & (first <= _CLEARLY * second), away.argmin(axis=1), UNGROUPED)
     names, counts = np.unique(nearest[nearest != UNGROUPED], return_counts=True)
     large = names[counts >= min_size]
     return np.where(np.isin(nearest, large), np.searchsorted(large, nearest), UNGROUPED)

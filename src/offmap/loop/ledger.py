@@ -70,7 +70,9 @@ class Ledger:
         audits = self.state.audited()
         trained = [number in lesson or number in self.state.taught for number in audits]
         X = self.memory.rows(list(audits)) if audits else None
-        calibration = calibrate(model, X, list(audits.values()), trained)
+        calibration = calibrate(
+            model, X, list(audits.values()), trained, self._learnt_rows(model, lesson, payload or {})
+        )
         number = self.history.next_version
         content = {
             "version": number,
@@ -128,6 +130,15 @@ class Ledger:
                 raise ValueError("label is empty; give the class a name")
             return label.strip()
         return int(label)
+
+    def _learnt_rows(
+        self, model: IncrementalClassifier, lesson: Mapping[int, Label], payload: Mapping[int, bytes]
+    ) -> tuple[NDArray[Any], list[Label]] | None:
+        """Training rows of the classes that have no held-out rows, which came from groups."""
+        held_out = set(model.held_out_labels_.tolist())
+        rows = {**self.state.taught, **lesson}
+        chosen = [number for number, label in rows.items() if label not in held_out and number not in payload]
+        return (self.memory.rows(chosen), [rows[number] for number in chosen]) if chosen else None
 
     def _learnt_groups(self, lesson: Mapping[int, Label]) -> list[int]:
         labels = set(lesson.values())

@@ -14,6 +14,9 @@ from offmap.arrays import FloatArray
 from offmap.calibration import CalibrationWarning, Promise, RateInterval
 from offmap.openset.incremental import IncrementalClassifier
 
+# Calibration rows are repeated until there are so many.
+_ENOUGH = 100
+
 
 @dataclass(frozen=True)
 class Calibration:
@@ -59,38 +62,62 @@ def rows_needed(alpha: float) -> int:
 
 
 def calibrate(
-    model: IncrementalClassifier, X: NDArray[Any] | None, labels: Sequence[Any], trained: Sequence[bool] = ()
+    model: IncrementalClassifier,
+    X: NDArray[Any] | None,
+    labels: Sequence[Any],
+    trained: Sequence[bool] = (),
+    learnt: tuple[NDArray[Any], Sequence[Any]] | None = None,
 ) -> Calibration:
     """Sets the threshold on audit rows, which are a random sample of the stream, and says what that is worth.
 
-    Rows of groups that were named cannot set it: they were rejected first, so they are the novel ones of their class,
-    and a threshold set on them is too low or too high. Of classes with held-out rows (those that were taught), these
-    rows stand in for the audit rows: as many order statistics as there were audit rows, which keeps the mix of classes
-    of the stream and adds less noise.
+    Rows of groups that were named cannot keep the rate: they were rejected first, so they are the unusual ones of their
+    class. They only stand in until there are enough audit rows, and nothing is promised till then. Of classes with
+    held-out rows (those that were taught), these rows stand in for the audit rows in the same proportion, which keeps
+    the mix of classes of the stream and adds less noise.
 
     Args:
-        model: The classifier; its ``promise_`` is replaced.
+        model: The classifier, with the threshold of its held-out rows; its ``promise_`` is replaced.
         X: Audit rows; None if there are none.
         labels: Their classes; rows of classes that the model does not know do not count.
         trained: Whether each row has trained the model; it then counts as if it had not. By default none has.
+        learnt: Training rows of the classes without held-out rows, and their classes.
     """
-    known = np.isin(np.asarray(labels), model.classes_) if len(labels) else np.empty(0, bool)
     uncovered = np.setdiff1d(model.classes_, model.held_out_labels_)
-    if X is None or not known.any():
-        return _said(model, 0, len(uncovered))
-    answers, trained = np.asarray(labels)[known], trained or [False] * len(labels)
+    known = np.isin(np.asarray(labels), model.classes_) if X is not None else np.empty(0, bool)
+    answers, seen = np.asarray(labels)[known], np.asarray(trained or [False] * len(labels))[known]
+    audits = len(answers)
+    if model.rule == "own" or not (len(uncovered) or audits >= rows_needed(model.alpha)):
+        return _said(model, audits, 0)
+    novelty = _unseen_novelty(model, X[known], answers, seen) if X is not None and audits else np.empty(0)
     taught = np.isin(answers, model.held_out_labels_)
-    if len(uncovered) == 0 and len(answers) < rows_needed(model.alpha):
-        return _said(model, len(answers), 0)
-    novelty = _unseen_novelty(model, X[known], answers, np.asarray(trained)[known])
     stand_in = np.concatenate([novelty[taught], model.calibration_novelty_])
-    mixed = np.concatenate([novelty[~taught], order_statistics(stand_in, int(taught.sum()))])
-    if model.rule == "calibrated":
-        with warnings.catch_warnings():
-            # Too few rows are reported in the status, every time, not only once as a warning.
-            warnings.simplefilter("ignore", CalibrationWarning)
-            model.promise_ = Promise(alpha=model.alpha).fit(mixed)
-    return _said(model, len(answers), 0)
+    if audits < rows_needed(model.alpha):
+        new = np.concatenate([novelty[~taught], _left_out(model, learnt)])
+        if not len(new):
+            return _said(model, audits, len(uncovered))
+        share = ((~taught).sum() + 1) / (audits + 2)
+        _set(
+            model,
+            order_statistics(new, round(_ENOUGH * share)),
+            order_statistics(stand_in, round(_ENOUGH * (1 - share))),
+        )
+        return _said(model, audits, len(uncovered), rows=max(audits, 1))
+    # Few rows are repeated: a few order statistics of the stand-ins would leave out their tail.
+    times = math.ceil(_ENOUGH / audits)
+    _set(model, np.repeat(novelty[~taught], times), order_statistics(stand_in, times * int(taught.sum())))
+    return _said(model, audits, 0, rows=audits)
+
+
+def _set(model: IncrementalClassifier, *novelty: FloatArray) -> None:
+    with warnings.catch_warnings():
+        # Too few rows are reported in the status, every time, not only once as a warning.
+        warnings.simplefilter("ignore", CalibrationWarning)
+        model.promise_ = Promise(alpha=model.alpha).fit(np.concatenate(novelty))
+
+
+def _left_out(model: Any, learnt: tuple[NDArray[Any], Sequence[Any]] | None) -> FloatArray:
+    """The novelty of training rows as if they had not trained, if the model can tell."""
+    return model.left_out_novelty(*learnt) if learnt is not None and leaves_out(model) else np.empty(0)
 
 
 def leaves_out(model: IncrementalClassifier) -> bool:
@@ -133,7 +160,11 @@ def measured(alarms: int, rows: int) -> RateInterval | None:
     return RateInterval(alarms / rows, low, high, rows)
 
 
-def _said(model: IncrementalClassifier, audits: int, uncovered: int) -> Calibration:
-    rate = model.promise_.false_alarm_rate if model.rule == "calibrated" else None
-    expected = None if rate is None else (rate.rate, rate.low, rate.high)
-    return Calibration(model.alpha, len(model.calibration_novelty_), audits, uncovered, expected)
+def _said(model: IncrementalClassifier, audits: int, uncovered: int, rows: int | None = None) -> Calibration:
+    """What the threshold is worth; repeated rows count once."""
+    promise, rows = model.promise_, len(model.calibration_novelty_) if rows is None else rows
+    if model.rule == "own" or not rows:
+        return Calibration(model.alpha, rows, audits, uncovered, None)
+    above = round(rows * float(promise.novel(promise.calibration_novelty_).mean()))
+    low, high = (float(beta.ppf(end, above + 1, max(rows - above, 1))) for end in (0.025, 0.975))
+    return Calibration(model.alpha, rows, audits, uncovered, ((above + 1) / (rows + 1), low, high))

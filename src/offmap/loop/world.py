@@ -171,7 +171,7 @@ class OpenWorld:
         return verdict
 
     def groups(self, *statuses: GroupStatus, limit: int | None = None) -> list[GroupView]:
-        """The groups that wait for a decision, large ones first and skipped ones last.
+        """The groups that wait for a decision, large and clear ones first and skipped ones last.
 
         Rows that came since the last call join a group or start one; groups that exist keep their ids and rows.
 
@@ -182,8 +182,9 @@ class OpenWorld:
         group_new_rows(self._ledger)
         wanted = statuses or ("open", "skipped")
         found = [group for group in self.state.groups.values() if group.status in wanted and group.rows]
-        found.sort(key=lambda group: (group.status == "skipped", -len(group.rows), group.id))
-        return views(self._ledger, found[:limit])
+        shown = views(self._ledger, found)
+        shown.sort(key=lambda view: (view.status == "skipped", -view.size * view.sure, view.id))
+        return shown[:limit]
 
     def rows(self, ids: Iterable[Label]) -> NDArray[Any]:
         """Observed rows as they were given, by their ids."""
