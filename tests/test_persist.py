@@ -100,7 +100,7 @@ def test_a_parameter_that_cannot_be_saved_is_named_and_may_be_changed(path: Path
 
 
 def test_a_model_that_could_not_be_loaded_again_is_not_saved(fitted: VAEDetector, tmp_path: Path) -> None:
-    class Mine(VAEDetector):
+    class Mine(VAEDetector):  # type: ignore[misc] # type checkers refuse it, Python does not
         pass
 
     with pytest.raises(TypeError, match="Mine cannot be saved: only Offmap's own estimators"):
