@@ -1,7 +1,7 @@
 """How far from its rows the negatives of a class lie, chosen on the known classes alone.
 
 Near negatives make heads that reject much, known rows too; far ones make heads that accept much. Which distance is
-right depends on how close together the classes lie. So some of the known classes play the open ones: heads are trained
+right differs from data set to data set. So some of the known classes play the open ones: heads are trained
 on the others with each distance, and the one whose answers have the highest F1 is taken.
 """
 
