@@ -41,6 +41,11 @@ def restore(described: Mapping[str, Any]) -> Any:
 def require_incremental(classifier: Any) -> IncrementalClassifier:
     """Refuses a classifier that cannot learn new classes."""
     if isinstance(classifier, IncrementalClassifier):
+        if classifier.calibration == "cv" or classifier.by_class or classifier.confidence is not None:
+            raise ValueError(
+                "classifier must have calibration as a share, by_class=False and confidence=None: audit rows set the "
+                "threshold for all classes together"
+            )
         return classifier
     able = [method.cls.__name__ for method in methods() if issubclass(method.cls, IncrementalClassifier)]
     raise ValueError(

@@ -12,6 +12,8 @@ from torch import Tensor
 
 from offmap.arrays import Rows, to_tensor
 from offmap.base import OpenSetClassifier
+from offmap.calibration.contract import Classification
+from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.split import hold_out as split_rows
 from offmap.labels import check_labels, known_classes
 from offmap.random_state import as_generator, draw_seed, local_seed
@@ -43,6 +45,8 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         """
         if not hasattr(self, "promise_"):
             return self.fit(X, y)
+        if self.calibration == "cv":
+            raise ValueError('partial_fit needs rows held out from one model; give calibration as a share, not "cv"')
         rows, labels = self._checked(X), self._checked_labels(X, y)
         merged = self._with_new(labels)
         codes, old = np.searchsorted(merged, labels), np.searchsorted(merged, self.classes_)
@@ -78,9 +82,9 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         if self.calibration == "cv":
             raise ValueError('partial_fit needs rows held out from one model; give calibration as a share, not "cv"')
-        if self.calibration == 0 or not calibrate:
+        if self.calibration in (0, "cv") or not calibrate:
             return np.arange(len(codes)), np.arange(0)
-        return split_rows(codes, self.calibration, rng)
+        return split_rows(codes, float(self.calibration), rng)
 
     def _keep_held_out(self, rows: Rows, labels: NDArray[Any]) -> None:
         self.held_out_rows_, self.held_out_labels_ = rows, labels
@@ -88,8 +92,12 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
     def calibrate_again(self) -> None:
         """Sets the threshold on the held-out rows of all fits, as the model scores them now."""
         own = self.own_threshold if self.rule == "own" else None
-        novelty = self._scored(self.held_out_rows_).novelty if len(self.held_out_rows_) else np.empty(0)
-        self.promise_ = self._new_promise().set_params(own_threshold=own).fit(novelty)
+        nothing = Classification(np.empty((0, len(self.classes_))), np.empty(0))
+        found = self._scored(self.held_out_rows_) if len(self.held_out_rows_) else nothing
+        self.promise_ = self._new_promise().set_params(own_threshold=own).fit(found.novelty)
+        if self.by_class:
+            codes = np.searchsorted(self.classes_, self.held_out_labels_)
+            self.class_promise_ = ClassPromise(alpha=self.alpha).fit(*found, codes)
 
     @abstractmethod
     def _learn(self, X: Tensor, y: Tensor, old: NDArray[np.intp]) -> None:
