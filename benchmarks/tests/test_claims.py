@@ -79,6 +79,11 @@ def test_a_failure_that_does_not_occur_contradicts_and_nothing_is_said_of_what_w
     assert judge(claim, table(), {("a", "x", "m"): Sample({}, 0, None, False)}).outcome == "not run"
 
 
+def test_results_of_other_parameters_are_marked() -> None:
+    claim = Claim(item="i", table="t", row="a", columns=("x",), metric="m")
+    assert judge(claim, table(), {("a", "x", "m"): Sample({0: 2.0}, 0, 2.0, True)}).ours == "2.00†"
+
+
 def test_columns_are_averaged_by_default() -> None:
     samples = {("a", column, "m"): Sample({0: value}, 0, value, False) for column, value in (("x", 1.0), ("y", 3.0))}
     found = judge(Claim(item="i", table="t", row="a", metric="m"), table(), samples)

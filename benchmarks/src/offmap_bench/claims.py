@@ -64,10 +64,10 @@ def judge(claim: Claim, table: Table, samples: Samples) -> Finding:
     mean = float(values.mean())
     if claim.at_most is not None:
         outcome: Outcome = "reached" if sign * (mean - claim.at_most) <= 0 else "contradicted"
-        return Finding(_text(mean), _printed(claim, ours), len(values), outcome)
+        return Finding(_text(mean) + _mark(ours), _printed(claim, ours), len(values), outcome)
     theirs = _number(ours.printed)
     outcome = _compared(sign * (mean - theirs), _standard_error(values), _EQUAL * abs(theirs))
-    return Finding(_text(mean), _text(theirs), len(values), outcome)
+    return Finding(_text(mean) + _mark(ours), _text(theirs), len(values), outcome)
 
 
 def _sample(claim: Claim, row: str, table: Table, samples: Samples) -> Sample:
@@ -88,8 +88,12 @@ def _order(claim: Claim, table: Table, samples: Samples, ours: Sample, scale: fl
     noise = max(2 * _standard_error(gaps), _EQUAL * abs(float(pairs[:, 1].mean())) / 10)
     gap = float(gaps.mean())
     outcome: Outcome = "reached" if gap > noise else "contradicted" if gap < -noise else "not reached"
-    text = " against ".join(map(_text, pairs.mean(axis=0)))
+    text = " against ".join(map(_text, pairs.mean(axis=0))) + (_mark(ours) or _mark(other))
     return Finding(text, f"above {claim.above}", len(shared), outcome)
+
+
+def _mark(sample: Sample) -> str:
+    return "†" if sample.stale else ""
 
 
 def _compared(gap: float, error: float, equal: float) -> Outcome:

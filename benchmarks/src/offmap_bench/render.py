@@ -27,7 +27,8 @@ OVERVIEW = """\
 Written by `python -m offmap_bench --render` from the stored results. Each line is one statement of a paper. *Beaten*:
 better than the paper's number by more than two standard errors and one percent. *Reached*: at most one standard error
 or one percent below it, or, for a statement of order, the same order. *Contradicted*: the opposite order, or a
-failure that does not occur. Seeds are ours; the papers' protocols and ours are compared on the linked pages."""
+failure that does not occur. † marks results of other parameters than the method has now. Seeds are ours; the papers'
+protocols and ours are compared on the linked pages."""
 
 
 def _escape(text: str) -> str:
