@@ -166,7 +166,7 @@ def test_a_foreign_safetensors_file_is_refused(path: Path) -> None:
 
 def forge(path: Path, metadata: str, tensors: dict[str, torch.Tensor]) -> None:
     """A file with any content and the right checksum, as an attacker would write it."""
-    save_file(tensors, path, metadata={"offmap": metadata, "sha256": _digest(metadata, tensors)})
+    save_file(tensors, path, metadata={"offmap": f"{_digest(metadata, tensors)} {metadata}"})
 
 
 WEIGHTS = '{"$tensor": "weights", "shape": [2], "dtype": "torch.float32"}'
@@ -239,3 +239,11 @@ def test_control_characters_of_a_file_do_not_reach_the_message(path: Path) -> No
     with pytest.raises(TensorFileError) as refusal:
         read(path)
     assert str(refusal.value).isprintable()
+
+
+def test_the_same_value_gives_the_same_file(path: Path) -> None:
+    found = set()
+    for _ in range(20):
+        write(path, {"weights": torch.ones(2), "name": "a"})
+        found.add(path.read_bytes())
+    assert len(found) == 1

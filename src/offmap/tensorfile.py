@@ -20,7 +20,8 @@ from torch import Tensor
 from offmap.errors import reason_of
 from offmap.files import replacing
 
-_KEY, _DIGEST = "offmap", "sha256"
+# One key holds the checksum and the JSON: the order of two would differ from file to file.
+_KEY = "offmap"
 # Python's values take some twenty times the bytes of their JSON, so that this bounds them to a few hundred MB.
 _LONGEST_HEADER = 1 << 24
 # An array of strings has the width of its longest: few bytes in a file could ask for any amount of memory.
@@ -49,7 +50,7 @@ def write(path: str | os.PathLike[str], value: Any) -> None:
         raise TypeError(
             f"the value has {len(form):,} bytes beside its arrays; at most {_LONGEST_HEADER:,} can be saved"
         )
-    content = save(tensors, metadata={_KEY: form, _DIGEST: _digest(form, tensors)})
+    content = save(tensors, metadata={_KEY: f"{_digest(form, tensors)} {form}"})
     with replacing(path) as fresh:
         fresh.write_bytes(content)
 
@@ -72,8 +73,7 @@ def read(path: str | os.PathLike[str]) -> Any:
     if _KEY not in metadata:
         raise TensorFileError(f"{os.fspath(path)} is a safetensors file, but not one that Offmap wrote")
     try:
-        _require_intact(metadata, tensors)
-        return _unpack(json.loads(metadata[_KEY]), tensors)
+        return _unpack(json.loads(_intact_form(metadata[_KEY], tensors)), tensors)
     except TensorFileError as error:
         raise TensorFileError(f"{os.fspath(path)} {reason_of(error)}") from None
     except Exception as error:  # damaged metadata can raise any error
@@ -100,11 +100,14 @@ def _digest(form: str, tensors: dict[str, Tensor]) -> str:
     return whole.hexdigest()
 
 
-def _require_intact(metadata: dict[str, str], tensors: dict[str, Tensor]) -> None:
-    if not isinstance(metadata[_KEY], str) or len(metadata[_KEY]) > _LONGEST_HEADER:
+def _intact_form(written: str, tensors: dict[str, Tensor]) -> str:
+    """The JSON behind its checksum."""
+    if not isinstance(written, str) or len(written) > 2 * _LONGEST_HEADER:
         raise TensorFileError("has metadata that are too long")
-    if metadata.get(_DIGEST) != _digest(metadata[_KEY], tensors):
+    digest, _, form = written.partition(" ")
+    if digest != _digest(form, tensors):
         raise TensorFileError("is damaged: its content does not match its checksum")
+    return form
 
 
 def _pack(value: Any, key: str, tensors: dict[str, Tensor]) -> Any:
