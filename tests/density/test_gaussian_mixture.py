@@ -1,6 +1,7 @@
 """A mixture of Gaussians as a detector."""
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
@@ -36,6 +37,7 @@ def test_rows_between_clusters_are_found_which_one_gaussian_cannot() -> None:
     assert auroc(single.novelty(fresh), single.novelty(between)) < 0.7
 
 
+@pytest.mark.filterwarnings("ignore:.*copies of other rows")
 def test_rows_that_repeat_are_harmless() -> None:
     X = np.repeat([[0.0, 1.0], [2.0, 3.0]], 60, axis=0)
     assert np.isfinite(GaussianMixtureDetector(alpha=0.1, random_state=0).fit(X).novelty(X)).all()

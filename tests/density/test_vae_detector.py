@@ -40,6 +40,7 @@ def test_features_are_standardised_and_times_in_seconds_do_not_diverge() -> None
     assert detector.predict([[1.7e9, 0.0], [1.7e9 + 60_000, 0.0], [1.7e9, 30.0]]).tolist() == [1, -1, -1]
 
 
+@pytest.mark.filterwarnings("ignore:.*copies of other rows")
 def test_bernoulli_refuses_to_learn_from_values_outside_0_to_1() -> None:
     for rows in (FEATURES, np.full((30, 2), 1.01), np.full((30, 2), -0.01)):
         with pytest.raises(

@@ -130,6 +130,7 @@ def test_scores_do_not_depend_on_company_or_file(fitted: ADBClassifier, tmp_path
     require_same_bytes(fitted, tmp_path)
 
 
+@pytest.mark.filterwarnings("ignore:.*copies of other rows")
 def test_small_data_work() -> None:
     require_small_data_works(ADBClassifier)
     require_small_data_works(ADBClassifier, quantile=0.9)

@@ -89,5 +89,6 @@ def test_scores_do_not_depend_on_company_or_file(fitted: DeepUnkClassifier, tmp_
     require_same_bytes(fitted, tmp_path)
 
 
+@pytest.mark.filterwarnings("ignore:.*copies of other rows")
 def test_small_data_work() -> None:
     require_small_data_works(DeepUnkClassifier)

@@ -159,6 +159,7 @@ def test_scores_do_not_depend_on_company_or_file(fitted: OpenMaxClassifier, tmp_
     require_same_bytes(fitted, tmp_path)
 
 
+@pytest.mark.filterwarnings("ignore:.*copies of other rows")
 def test_small_data_work() -> None:
     require_small_data_works(OpenMaxClassifier)
     require_small_data_works(OpenMaxClassifier, distance="cosine")

@@ -71,8 +71,8 @@ def conditional_p_values(n: int, p: FloatArray, confidence: float) -> FloatArray
         2023, section 3.2 (the generalised Simes adjustment).
 
     Example:
-        >>> conditional_p_values(1000, np.array([1 / 1001, 50 / 1001]), 0.9).round(4)
-        array([0.0046, 0.0722])
+        >>> conditional_p_values(1000, np.array([1 / 1001, 50 / 1001]), 0.9).round(3)
+        array([0.005, 0.072])
     """
     k, places = max(n // 2, 1), np.rint(p * (n + 1))
     i = n + 1 - places

@@ -24,7 +24,7 @@ def fold_splits(groups: NDArray[np.int64], folds: int, rng: np.random.Generator)
 
     Example:
         >>> [split.held_out.tolist() for split in fold_splits(np.array([0, 0, 0, 0, 1]), 2, np.random.default_rng(0))]
-        [[1, 2], [0, 3]]
+        [[0, 2], [1, 3]]
     """
     rows = np.arange(len(groups))
     shuffled = rng.permutation(len(groups))

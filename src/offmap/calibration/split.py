@@ -36,7 +36,7 @@ def hold_out(
 
     Example:
         >>> hold_out(np.repeat([0, 1], [2, 8]), 0.2, np.random.default_rng(0))
-        Split(train=array([0, 1, 2, 3, 4, 6, 7, 8]), held_out=array([5, 9]))
+        Split(train=array([0, 1, 2, 3, 4, 5, 7, 8]), held_out=array([6, 9]))
     """
     shuffled = rng.permutation(len(groups))
     by_group = shuffled[np.argsort(groups[shuffled], kind="stable")]

@@ -50,5 +50,5 @@ def test_importing_the_package_does_not_import_gymnasium() -> None:
 
 def test_without_gymnasium_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gymnasium", None)
-    with pytest.raises(ImportError, match=r"pip install offmap\[rl\]"):
+    with pytest.raises(ImportError, match=r"pip install '.\[rl\]'"):
         GymEnvironment("Pendulum-v1")
