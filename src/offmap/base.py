@@ -31,7 +31,7 @@ from offmap.arrays import (
     to_tensor,
     trial_rows,
 )
-from offmap.calibration.contamination import Contamination, rows_to_keep
+from offmap.calibration.contamination import Contamination, ordinary_rows
 from offmap.calibration.contract import Classification, PromisedClassifier, PromisedDetector
 from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
 from offmap.calibration.mondrian import ClassPromise
@@ -188,7 +188,7 @@ class Detector(PromisedDetector, OpenWorldEstimator):
         """Learns from normal rows; ``y`` is ignored."""
         X, rng = self._opened(X)
         if self.contamination:
-            X = self._trimmed(X, rng)
+            X, self.trimmed_ = ordinary_rows(self, X, rng)
             # Without the trimmed rows a table may be one of complete numbers.
             X = self._rows(X, reset=True) if self._encoder_for(X) is None else X
         groups = np.zeros(len(X), dtype=np.int64)
@@ -216,18 +216,6 @@ class Detector(PromisedDetector, OpenWorldEstimator):
             self._fit(to_tensor(rows[split.train], self.device))
         self.promise_ = self._new_promise().fit(self._scored(self._novelty, rows[split.held_out]))
         return self
-
-    def _trimmed(self, X: Any, rng: np.random.Generator) -> Any:
-        """The rows that do not look novel to a model of other rows."""
-
-        def score(split: Split) -> FloatArray:
-            settings = {"contamination": 0.0, "calibration": 0.5, "alpha": 0.5, "confidence": None}
-            model = clone(self).set_params(**settings, random_state=draw_seed(rng))
-            return model._fit_split(X, None, split).novelty(_safe_indexing(X, split.held_out))
-
-        kept = rows_to_keep(score, len(X), self.contamination, rng)
-        self.trimmed_ = 1 - len(kept) / len(X)
-        return _safe_indexing(X, kept)
 
     def novelty(self, X: ArrayLike) -> FloatArray:
         """How novel each row is: higher is more novel, and above ``threshold_`` it is flagged.

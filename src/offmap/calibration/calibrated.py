@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from offmap import parameters, persist
 from offmap.arrays import FloatArray
-from offmap.calibration.contamination import Contamination, rows_to_keep
+from offmap.calibration.contamination import Contamination, ordinary_rows
 from offmap.calibration.contract import PromisedDetector
 from offmap.calibration.cv import Folds, fit_members, fold_splits
 from offmap.calibration.fingerprint import Fingerprint
@@ -19,7 +19,7 @@ from offmap.calibration.foreign import checked_scores, novelty_function, require
 from offmap.calibration.split import Split, hold_out
 from offmap.calibration.surprise import surprise_steps
 from offmap.parameters import Fraction
-from offmap.random_state import RandomState, as_generator, draw_seed, seed_parts
+from offmap.random_state import RandomState, as_generator, seed_parts
 
 
 @dataclass(eq=False, repr=False)
@@ -80,7 +80,7 @@ class Calibrated(PromisedDetector, BaseEstimator):
         if rows < 2:
             raise ValueError(f"X has {rows} sample(s); fit needs at least 2")
         if self.contamination:
-            X = self._trimmed(X, rng)
+            X, self.trimmed_ = ordinary_rows(self, X, rng)
         groups = np.zeros(row_count(X), dtype=np.int64)
         if self.calibration == "cv":
             self.members_ = fit_members(self, X, None, fold_splits(groups, self.folds, rng), rng)
@@ -103,18 +103,6 @@ class Calibrated(PromisedDetector, BaseEstimator):
             seed_parts(model, rng or as_generator(self.random_state))
             model.fit(_safe_indexing(X, split.train))
         return self._calibrate(model, _safe_indexing(X, split.held_out))
-
-    def _trimmed(self, X: Any, rng: np.random.Generator) -> Any:
-        """The rows that do not look novel to a model of other rows."""
-
-        def score(split: Split) -> FloatArray:
-            settings = {"contamination": 0.0, "calibration": 0.5, "alpha": 0.5, "confidence": None}
-            model = clone(self).set_params(**settings, random_state=draw_seed(rng))
-            return model._fit_split(X, None, split).novelty(_safe_indexing(X, split.held_out))
-
-        kept = rows_to_keep(score, row_count(X), self.contamination, rng)
-        self.trimmed_ = 1 - len(kept) / row_count(X)
-        return _safe_indexing(X, kept)
 
     def calibrate(self, X: Any) -> Self:
         """Calibrates an estimator that is already fitted, on normal rows that it has **not** seen."""

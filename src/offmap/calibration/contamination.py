@@ -1,18 +1,41 @@
 """Training rows of which some are novel: trimming what looks novel before the fit."""
 
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
 from offmap.arrays import FloatArray
+from offmap.calibration.foreign import row_count
 from offmap.calibration.split import Indices, Split
 from offmap.parameters import Limit
+from offmap.random_state import draw_seed
 
 Contamination = Annotated[float, Limit("from 0 to below 0.5", lambda value: 0 <= value < 0.5)] | Literal["auto"]
 # Fits on the training rows of a split and returns the novelty of its held-out rows.
 ScoreSplit = Callable[[Split], FloatArray]
+
+
+def ordinary_rows(estimator: Any, X: Any, rng: np.random.Generator) -> tuple[Any, float]:
+    """The rows of ``X`` that do not look novel to the estimator fitted on other rows, and the share left out.
+
+    Args:
+        estimator: An unfitted detector with ``contamination``, which can be fitted on one part of the rows.
+        X: The rows.
+        rng: Splits the rows, and seeds the copies of the estimator.
+    """
+
+    def score(split: Split) -> FloatArray:
+        settings = {"contamination": 0.0, "calibration": 0.5, "alpha": 0.5, "confidence": None}
+        model = clone(estimator).set_params(**settings, random_state=draw_seed(rng))
+        return model._fit_split(X, None, split).novelty(_safe_indexing(X, split.held_out))
+
+    rows = row_count(X)
+    kept = rows_to_keep(score, rows, estimator.contamination, rng)
+    return _safe_indexing(X, kept), 1 - len(kept) / rows
 
 
 def rows_to_keep(score: ScoreSplit, rows: int, contamination: Contamination, rng: np.random.Generator) -> Indices:
