@@ -1,8 +1,14 @@
 """Shared by all tests."""
 
+import io
+import sys
+
 import pytest
 import torch
 from hypothesis import settings
+
+from offmap.commands import app
+from tests.command_line import Result, Run
 
 # The same examples in every run: a failure is a failure of the code, not of the day.
 settings.register_profile("fixed", derandomize=True, deadline=None)
@@ -16,3 +22,17 @@ def _plain_output(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of the command line come out the same whatever the terminal."""
     monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.setenv("NO_COLOR", "1")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command in this process; ``given`` is its standard input."""
+
+    def run(*arguments: object, given: str = "") -> Result:
+        monkeypatch.setattr(sys, "argv", ["offmap", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+        with pytest.raises(SystemExit) as stop:
+            app.main()
+        return Result(int(stop.value.code or 0), *capsys.readouterr())
+
+    return run

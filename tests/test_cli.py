@@ -6,9 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,38 +19,10 @@ from offmap.commands import app, terminal
 from offmap.data import load, read
 from offmap.sampling import FGAN
 from offmap.workflow import configure, fit_model, promise_of
+from tests.command_line import Run
 
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md")))
-
-
-class Result(NamedTuple):
-    """What a command left behind."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        def refuse(word: str) -> Any:
-            raise ValueError(f"{word} is not JSON")
-
-        return json.loads(self.out, parse_constant=refuse)
-
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: object) -> Result:
-        monkeypatch.setattr(sys, "argv", ["offmap", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            app.main()
-        return Result(int(stop.value.code or 0), *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,10 @@
 """Tables on the command line: roles that a model remembers, identities beside scores, thresholds, entities."""
 
-import io
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,21 +13,8 @@ import pytest
 import offmap
 from offmap.commands import app
 from offmap.data import ColumnsLeftOut
+from tests.command_line import Run
 
-
-class Result(NamedTuple):
-    """What a command left behind."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        return pd.read_csv(io.StringIO(self.out))
-
-
-Run = Callable[..., Result]
 pytestmark = pytest.mark.filterwarnings(f"ignore::{ColumnsLeftOut.__module__}.{ColumnsLeftOut.__name__}")
 
 
@@ -38,18 +23,6 @@ def command(*arguments: object) -> None:
     with pytest.raises(SystemExit) as stop:
         app.main()
     assert not stop.value.code
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: object, given: str = "") -> Result:
-        monkeypatch.setattr(sys, "argv", ["offmap", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
-        with pytest.raises(SystemExit) as stop:
-            app.main()
-        return Result(int(stop.value.code or 0), *capsys.readouterr())
-
-    return run
 
 
 def payments(n: int, seed: int) -> pd.DataFrame:

@@ -1,10 +1,7 @@
 """``offmap explain``, ``offmap score --explain`` and the reasons in a report."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -12,28 +9,8 @@ import pandas as pd
 import pytest
 
 from offmap.collaborative import ClosedFormDetector
-from offmap.commands import app
 from offmap.density import NearestNeighborDetector, VAEDetector
-
-
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: object) -> Result:
-        monkeypatch.setattr(sys, "argv", ["offmap", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            app.main()
-        return Result(int(stop.value.code or 0), *capsys.readouterr())
-
-    return run
+from tests.command_line import Run
 
 
 @pytest.fixture(scope="module")
