@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from offmap.base import OpenWorldEstimator
+from offmap.estimator import OpenWorldEstimator
 from offmap.parameters import hints
 from tests.estimators import PUBLIC, brief
 

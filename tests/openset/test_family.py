@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from offmap import openset
-from offmap.base import OpenWorldEstimator
+from offmap.estimator import OpenWorldEstimator
 
 CLASSIFIERS = [getattr(openset, name) for name in openset.__all__]
 

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from offmap.arrays import FloatArray, Rows
-from offmap.base import OpenWorldEstimator
 from offmap.calibration.notices import warn_of_uncovered
 from offmap.calibration.split import Split, hold_out, uncovered
 from offmap.collaborative.contract import EntityModel
@@ -29,6 +28,7 @@ from offmap.collaborative.levels import pooled, standardised
 from offmap.collaborative.observations import Observations, check_index
 from offmap.collaborative.parts import Head, Learned, Solver, StreamSolver
 from offmap.collaborative.scoring import Scoring
+from offmap.estimator import OpenWorldEstimator
 from offmap.parameters import Share
 from offmap.random_state import draw_seed, local_seed
 
