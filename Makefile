@@ -45,5 +45,5 @@ $(VENV)/.runtime: pyproject.toml $(VENV)/.torch
 	touch $@
 
 $(VENV)/.dev: pyproject.toml benchmarks/pyproject.toml $(VENV)/.torch
-	$(INSTALL) --editable ".[dev,text,rl]" --editable ./benchmarks
+	$(INSTALL) --editable ".[dev,text,rl,service,ray,export]" --editable ./benchmarks
 	touch $@ $(VENV)/.runtime
