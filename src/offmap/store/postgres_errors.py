@@ -45,4 +45,4 @@ def _told(error: SQLAlchemyError) -> tuple[str, str]:
     fields = original.args[0] if original is not None and original.args else None
     if isinstance(fields, dict):
         return str(fields.get("C", "")), reason_of(ValueError(fields.get("M", "")))
-    return "", reason_of(original or error)
+    return "", f"{reason_of(original or error)} (check the address, the name of the database, and the server)"
