@@ -200,21 +200,31 @@ def together(address: str = "env://") -> Iterator[Processes]:
     if address == "env://" and int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield ALONE
         return
-    store, rank, count = next(iter(rendezvous(address)))
-    if torch.cuda.is_available():
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=_PATIENCE)
-    token = _current.set(Processes(rank, count, store))
+    processes = _met(address)
+    token = _current.set(processes)
     try:
-        yield _current.get()
+        yield processes
     except BaseException as error:
         with suppress(RuntimeError):
-            store.set(f"failed/{rank}", reason_of(error))
+            processes.store.set(f"failed/{processes.rank}", reason_of(error))
         raise
     finally:
         _current.reset(token)
         dist.destroy_process_group()
+
+
+def _met(address: str) -> Processes:
+    """Waits for the other processes and connects to them."""
+    store, rank, count = next(iter(rendezvous(address)))
+    gpu = torch.cuda.is_available()
+    if gpu:
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    backend = "cpu:gloo,cuda:nccl" if gpu else "gloo"
+    try:
+        dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=_PATIENCE)
+    except RuntimeError as error:
+        raise WorkFailed(f"process {rank} of {count} cannot connect to the others: {reason_of(error)}") from error
+    return Processes(rank, count, store)
 
 
 @contextmanager
