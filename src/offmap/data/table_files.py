@@ -21,6 +21,7 @@ __all__ = ["STANDARD_INPUT", "TABLE_SUFFIXES", "read_cells"]
 STANDARD_INPUT = "-"
 TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".jsonl", ".ndjson")
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+_OTHER_SEPARATORS = {";": "semicolons", "|": "bars", "\t": "tabs"}
 _WIDE = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 
 
@@ -80,20 +81,36 @@ def _separated(text: str, tabs: bool) -> pd.DataFrame:
                 sep=separator,
                 quoting=quoting,
                 keep_default_na=False,
-                dtype=str,
+                # One block of plain texts: a typed column of its own for each would cost far more in wide tables.
+                dtype=object,
                 index_col=False,
                 skip_blank_lines=False,
             )
-        except pd.errors.ParserWarning as error:
-            raise ValueError("its rows have more cells than its header") from error
+        except (pd.errors.ParserWarning, pd.errors.ParserError) as error:
+            raise ValueError(_misfit(text, separator, quoting) or str(error)) from error
     # pandas renames the second of two equal names, which must be reported and not hidden.
     frame.columns = pd.Index(header if len(header) == len(frame.columns) else list(frame.columns))
     return _without_empty_end(frame)
 
 
+def _misfit(text: str, separator: str, quoting: Literal[0, 3]) -> str:
+    """Which line has more cells than the header, and what to do; "" if none has."""
+    reader = csv.reader(io.StringIO(text), delimiter=separator, quoting=quoting)
+    width = len(header := next(reader, []))
+    for cells in reader:
+        if len(cells) > width:
+            other = next((name for sign, name in _OTHER_SEPARATORS.items() if sign in "".join(header)), "")
+            remedy = f"it seems to be separated by {other}" if other else "put cells that hold it in quotes"
+            sign = "tab" if separator == "\t" else "comma"
+            return f"line {reader.line_num} has {len(cells)} cells, the header {width}; the {sign} separates: {remedy}"
+    return ""
+
+
 def _without_empty_end(frame: pd.DataFrame) -> pd.DataFrame:
-    filled = np.flatnonzero((frame.notna() & (frame != "")).to_numpy(dtype=bool).any(axis=1))
-    return frame.iloc[: int(filled[-1]) + 1 if len(filled) else 0]
+    cells, end = frame.to_numpy(), len(frame)
+    while end and all(pd.isna(cell) or cell == "" for cell in cells[end - 1]):
+        end -= 1
+    return frame.iloc[:end]
 
 
 def _json_lines(text: str) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """Reads features, labels or texts from a table, by the roles of its columns."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,10 @@ from offmap.data.table_files import TABLE_SUFFIXES, read_cells
 from offmap.labels import as_numbers as numeric_labels
 
 __all__ = ["TABLE_SUFFIXES", "NoRows", "NoSuchColumn", "read_frame", "read_table"]
+
+_INTEGER = r"[+-]?(?:0|[1-9]\d{0,17})"
+_NUMBER = r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_INTEGERS, _NUMBERS = (re.compile(rf"{cell}(?:\n{cell})*+", re.ASCII) for cell in (_INTEGER, _NUMBER))
 
 
 class NoRows(ValueError):
@@ -41,7 +46,7 @@ def read_frame(path: Path, strings: Sequence[str] = ()) -> pd.DataFrame:
     """
     with decoding(path, "a table"):
         frame = read_cells(path)
-        return frame.assign(**{name: _typed(frame[name]) for name in frame.columns if name not in strings})
+        return _all_typed(frame, strings)
 
 
 def read_table(path: Path, roles: Roles | None = None, optional: Sequence[str] = ()) -> Data:
@@ -77,16 +82,24 @@ def _as_data(
     features: pd.DataFrame, y: NDArray[Any] | None, where: str, identity: pd.DataFrame | None, kinds: dict[str, str]
 ) -> Data:
     """Features as an array of doubles if all are complete numbers, and as a frame in any case."""
-    frame = features.assign(**{name: _typed(features[name]) for name in features.columns if name not in kinds})
+    frame = _all_typed(features, kinds)
     numeric = all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes)
     X = frame.to_numpy(dtype=np.float64, na_value=np.nan) if numeric else frame.to_numpy(dtype=object)
     return Data(X, y, name=where, feature_names=tuple(frame.columns), frame=frame, identity=identity)
 
 
+def _all_typed(frame: pd.DataFrame, as_they_are: Collection[str]) -> pd.DataFrame:
+    """The table with its columns typed, but for those named."""
+    typed = {name: column if name in as_they_are else _typed(column) for name, column in frame.items()}
+    return pd.DataFrame(typed, index=frame.index)
+
+
 def _typed(column: Any) -> Any:
     """The column as numbers if every cell is one; codes with a leading zero stay texts, and so do gaps in texts."""
-    if not pd.api.types.is_string_dtype(column) and column.dtype != object:
+    if column.dtype != object and not pd.api.types.is_string_dtype(column):
         return column
+    if (numbers := _plain_numbers(column.tolist())) is not None:
+        return numbers
     truth = column.astype(str).str.lower()
     if truth.isin(["true", "false"]).all():
         return truth == "true"
@@ -95,6 +108,17 @@ def _typed(column: Any) -> Any:
         return column
     whole = not read.missing.any() and np.array_equal(read.values, np.round(read.values)) and _within_integers(column)
     return pd.Series(column.astype(str).astype(np.int64) if whole else read.values, index=column.index)
+
+
+def _plain_numbers(cells: list[Any]) -> NDArray[Any] | None:
+    """The common case, numbers without gaps, in one pass over the joined cells; None for all other columns."""
+    try:
+        joined = "\n".join(cells)
+    except TypeError:
+        return None
+    if _INTEGERS.fullmatch(joined):
+        return np.array(cells, dtype=np.int64)
+    return np.array(cells, dtype=np.float64) if _NUMBERS.fullmatch(joined) else None
 
 
 def _within_integers(column: Any) -> bool:
