@@ -229,9 +229,8 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         return self._scored(self._checked(X))
 
     def _scored(self, rows: Rows) -> Classification:
-        proba, novelty = in_chunks(self._classify, rows, self.device, self._row_width())
-        # Nothing is known of a row that overflows the network: every class is equally likely.
-        proba = np.nan_to_num(proba.astype(np.float64), copy=False, nan=1 / len(self.classes_))
+        width = max(self._row_width(), len(self.classes_))
+        proba, novelty = in_chunks(lambda X: _finite(self._classify(X)), rows, self.device, width)
         return Classification(proba, _ordered(novelty))
 
     def _try_out(self, rows: Rows) -> None:
@@ -247,6 +246,14 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
     @abstractmethod
     def _classify(self, X: Tensor) -> Classification:
         """Probabilities and novelty of each row, from that row alone."""
+
+
+def _finite(found: Classification) -> Classification:
+    """Probabilities as doubles, chunk by chunk, since all of them twice would be much where there are many classes.
+
+    Nothing is known of a row that overflows the network: every class is equally likely.
+    """
+    return Classification(found.proba.double().nan_to_num(nan=1 / found.proba.shape[1]), found.novelty)
 
 
 def _ordered(novelty: Rows) -> FloatArray:

@@ -14,6 +14,7 @@ from sklearn.base import ClassifierMixin, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from offmap.arrays import FloatArray
+from offmap.calibration.blocks import in_blocks
 from offmap.calibration.budget import Budget, chosen_rate
 from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.promise import Promise, RateInterval
@@ -213,7 +214,8 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
 
         With ``by_class=True`` each class has a threshold of its own, and ``threshold_`` is that of all rows together.
         """
-        return self._combined(self._evidence(X)).novelty
+        check_is_fitted(self, "promise_")
+        return in_blocks(lambda rows: self._combined(self._evidence(rows)).novelty, X, len(self.classes_))
 
     def p_value(self, X: Any, *, random_ties: RandomState = None) -> FloatArray:
         """The conformal p-value of each row under "this is of a known class"; small is novel.
@@ -256,9 +258,8 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The known label of each row, or ``unknown_label_`` if it is novel."""
-        label = self.assess(X).label
-        assert label is not None
-        return label
+        check_is_fitted(self, "promise_")
+        return in_blocks(lambda rows: np.asarray(self.assess(rows).label), X, len(self.classes_))
 
     def predict_closed(self, X: Any) -> NDArray[Any]:
         """The most likely known label of each row, whether it is novel or not."""

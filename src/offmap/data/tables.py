@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from offmap.data.cell_types import CellTypes, typed
+from offmap.data.cell_types import CellTypes, all_typed
 from offmap.data.decoding import decoding
 from offmap.data.roles import NoSuchColumn, Roles
 from offmap.data.rows import Data, as_texts
@@ -42,7 +42,7 @@ def read_frame(path: Path, strings: Sequence[str] = ()) -> pd.DataFrame:
     """
     with decoding(path, "a table"):
         frame = read_cells(path)
-        return frame.assign(**{name: typed(frame[name]) for name in frame.columns if name not in strings})
+        return all_typed(frame, strings)
 
 
 def read_table(path: Path, roles: Roles | None = None, optional: Sequence[str] = ()) -> Data:
@@ -87,9 +87,7 @@ def rows_of(
     features = frame[roles.feature_names(frame.columns)]
     if not len(features.columns):
         raise ValueError(f"{where} must have at least one column besides the label")
-    free = [name for name in features.columns if name not in dict(roles.kinds)]
-    features = features.assign(**{name: typed(features[name], types.get(name)) for name in free})
-    return _as_data(features, y, where, identity)
+    return _as_data(all_typed(features, dict(roles.kinds), types), y, where, identity)
 
 
 def _as_data(frame: pd.DataFrame, y: NDArray[Any] | None, where: str, identity: pd.DataFrame | None) -> Data:
