@@ -5,6 +5,7 @@ The held-out rows and the rule of decision are handled here, once; thresholds an
 validation, encoding and saving from ``OpenWorldEstimator``.
 """
 
+import os
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,8 +23,10 @@ from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_
 from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.notices import warn_of_copies, warn_of_uncovered
 from offmap.calibration.split import Split, hold_out, uncovered
+from offmap.data.samplers import ParquetBatches
 from offmap.distributed import current
 from offmap.estimator import OpenWorldEstimator
+from offmap.fit_from_disk import fit_from_disk
 from offmap.labels import check_classes, check_labels, choose_unknown_label, known_classes
 from offmap.parameters import Fraction, Share
 from offmap.random_state import draw_seed, local_seed
@@ -51,12 +54,22 @@ class Detector(PromisedDetector, OpenWorldEstimator):
         history_: Mean of each training term per epoch, by name.
     """
 
+    # Whether the method can train on rows that are read from files batch by batch.
+    trains_on_batches: ClassVar[bool] = False
+
     calibration: Fraction | Literal["cv"] = 0.1
     folds: Folds = 5
     contamination: Contamination = 0.0
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Learns from normal rows; ``y`` is ignored."""
+        """Learns from normal rows; ``y`` is ignored.
+
+        A ``pathlib.Path`` of a Parquet file, or of a folder of them, is read piece by piece, by methods that train on
+        batches: memory does not grow with the number of rows.
+        """
+        if isinstance(X, os.PathLike):
+            fit_from_disk(self, X)
+            return self
         X, rng = self._opened(X)
         if self.contamination:
             X, self.trimmed_ = ordinary_rows(self, X, rng)
@@ -110,6 +123,10 @@ class Detector(PromisedDetector, OpenWorldEstimator):
     @abstractmethod
     def _fit(self, X: Tensor) -> None:
         """Learns from the training rows."""
+
+    def _fit_batches(self, sample: Tensor, batches: ParquetBatches) -> None:
+        """Learns from rows in files; ``sample`` holds others, for scales and validation. See ``trains_on_batches``."""
+        raise NotImplementedError
 
     @abstractmethod
     def _novelty(self, X: Tensor) -> Tensor:
