@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.extensions import ExtensionDtype
 
 from offmap.data.cell_types import CellTypes, typed
 from offmap.data.decoding import decoding
@@ -87,16 +88,23 @@ def rows_of(
     features = frame[roles.feature_names(frame.columns)]
     if not len(features.columns):
         raise ValueError(f"{where} must have at least one column besides the label")
-    free = [name for name in features.columns if name not in dict(roles.kinds)]
-    features = features.assign(**{name: typed(features[name], types.get(name)) for name in free})
+    # Columns that are numbers already are left alone, since assigning them would copy them.
+    free = [name for name in features.columns if name not in dict(roles.kinds) and not _is_number(features[name])]
+    features = features.assign(**{name: typed(features[name], types.get(name)) for name in free}) if free else features
     return _as_data(features, y, where, identity)
 
 
 def _as_data(frame: pd.DataFrame, y: NDArray[Any] | None, where: str, identity: pd.DataFrame | None) -> Data:
     """Features as an array of doubles if all are complete numbers, and as a frame in any case."""
     numeric = all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes)
-    X = frame.to_numpy(dtype=np.float64, na_value=np.nan) if numeric else frame.to_numpy(dtype=object)
+    # Only types of pandas itself have a missing value that is not NaN; to look for it costs a copy.
+    gaps = {"na_value": np.nan} if any(isinstance(kind, ExtensionDtype) for kind in frame.dtypes) else {}
+    X = frame.to_numpy(dtype=np.float64, **gaps) if numeric else frame.to_numpy(dtype=object)
     return Data(X, y, name=where, feature_names=tuple(frame.columns), frame=frame, identity=identity)
+
+
+def _is_number(column: Any) -> bool:
+    return pd.api.types.is_numeric_dtype(column)
 
 
 def _labels(column: Any, where: str) -> NDArray[Any]:
