@@ -97,10 +97,21 @@ def rows_of(
 def _as_data(frame: pd.DataFrame, y: NDArray[Any] | None, where: str, identity: pd.DataFrame | None) -> Data:
     """Features as an array of doubles if all are complete numbers, and as a frame in any case."""
     numeric = all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes)
-    # Only types of pandas itself have a missing value that is not NaN; to look for it costs a copy.
-    gaps = {"na_value": np.nan} if any(isinstance(kind, ExtensionDtype) for kind in frame.dtypes) else {}
-    X = frame.to_numpy(dtype=np.float64, **gaps) if numeric else frame.to_numpy(dtype=object)
-    return Data(X, y, name=where, feature_names=tuple(frame.columns), frame=frame, identity=identity)
+    return Data(
+        _as_doubles(frame) if numeric else frame.to_numpy(dtype=object),
+        y,
+        name=where,
+        feature_names=tuple(frame.columns),
+        frame=frame,
+        identity=identity,
+    )
+
+
+def _as_doubles(frame: pd.DataFrame) -> NDArray[np.float64]:
+    """Only types of pandas itself have a missing value that is not NaN; to look for it costs a copy."""
+    if any(isinstance(kind, ExtensionDtype) for kind in frame.dtypes):
+        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    return frame.to_numpy(dtype=np.float64)
 
 
 def _is_number(column: Any) -> bool:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -118,13 +119,14 @@ def write_part(table: pa.Table, path: Path, suffix: str) -> None:
         with _parquet_writer(path, table.schema) as writer:
             writer.write_table(table, row_group_size=max(len(table), 1))
         return
-    frame = table.to_pandas(integer_object_nulls=True)
     if suffix == ".csv":
-        inert(frame).to_csv(path, index=False, header=False)
+        # Integers with gaps must not become floating-point numbers, which round them.
+        whole = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype()}
+        inert(table.to_pandas(types_mapper=whole.get)).to_csv(path, index=False, header=False)
         return
-    names = list(frame.columns)
+    frame = table.to_pandas(integer_object_nulls=True)
     with path.open("w", encoding="utf-8") as stream:
-        stream.writelines(json_line(names, row) for row in frame.itertuples(index=False, name=None))
+        stream.writelines(json_line(table.column_names, row) for row in frame.itertuples(index=False, name=None))
 
 
 def _join(parts: list[Path], out: Path, schema: pa.Schema) -> None:
