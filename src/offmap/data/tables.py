@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.extensions import ExtensionDtype
 
 from offmap.data.cell_types import CellTypes, all_typed
 from offmap.data.decoding import decoding
@@ -93,8 +94,21 @@ def rows_of(
 def _as_data(frame: pd.DataFrame, y: NDArray[Any] | None, where: str, identity: pd.DataFrame | None) -> Data:
     """Features as an array of doubles if all are complete numbers, and as a frame in any case."""
     numeric = all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes)
-    X = frame.to_numpy(dtype=np.float64, na_value=np.nan) if numeric else frame.to_numpy(dtype=object)
-    return Data(X, y, name=where, feature_names=tuple(frame.columns), frame=frame, identity=identity)
+    return Data(
+        _as_doubles(frame) if numeric else frame.to_numpy(dtype=object),
+        y,
+        name=where,
+        feature_names=tuple(frame.columns),
+        frame=frame,
+        identity=identity,
+    )
+
+
+def _as_doubles(frame: pd.DataFrame) -> NDArray[np.float64]:
+    """Only types of pandas itself have a missing value that is not NaN; to look for it costs a copy."""
+    if any(isinstance(kind, ExtensionDtype) for kind in frame.dtypes):
+        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    return frame.to_numpy(dtype=np.float64)
 
 
 def _labels(column: Any, where: str) -> NDArray[Any]:
