@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,11 @@ class ClassPromise(BaseEstimator):
         >>> promise.p_value([(np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([3.0, 3.0]))]) > 0.1
         array([False,  True])
     """
+
+    # A model file that lacks one of these is refused.
+    always_fitted: ClassVar[frozenset[str]] = frozenset(
+        {"novelty_", "gap_", "code_", "named_", "member_", "class_count_"}
+    )
 
     alpha: Fraction = 0.05
 
@@ -147,6 +152,19 @@ class ClassPromise(BaseEstimator):
         within = len(near) - np.searchsorted(near, novelty, side="left") + len(far)
         beyond = len(far) - np.searchsorted(far, gaps, side="left")
         return np.where(gaps <= limit, within[:, None], beyond)
+
+    def _check_fitted(self) -> None:
+        """Raises a ``ValueError`` unless the fitted state is one that ``fit`` leaves; ``load`` calls it."""
+        numbers = {"novelty_": self.novelty_, "gap_": self.gap_}
+        codes = {"code_": self.code_, "named_": self.named_, "member_": self.member_}
+        for name, values in (numbers | codes).items():
+            wanted = np.float64 if name in numbers else np.int64
+            if not isinstance(values, np.ndarray) or values.dtype != wanted or values.shape != self.novelty_.shape:
+                raise ValueError(f"{name} must be one number per held-out row")
+            if (np.isnan(values) if name in numbers else values < 0).any():
+                raise ValueError(f"{name} must hold no NaN and no negative code")
+        if type(self.class_count_) is not int or max(self.code_.max(), self.named_.max()) >= self.class_count_:
+            raise ValueError("class_count_ must be larger than every code")
 
     def _plausible_gap(self) -> float:
         return float(np.quantile(self.gap_, 1 - _PLAUSIBILITY_SHARE * self.alpha, method="higher"))
