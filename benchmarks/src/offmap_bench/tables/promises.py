@@ -145,16 +145,16 @@ def _measure_split(row: Promised, name: str, seed: int) -> dict[str, float]:
 
 
 DETECTORS: dict[str, Any] = {
-    "IsolationForest": IsolationForest(n_estimators=25),
+    "IsolationForest": IsolationForest(n_estimators=20),
     "LocalOutlierFactor": LocalOutlierFactor(novelty=True),
     "OneClassSVM": OneClassSVM(),
     "GaussianMixture": GaussianMixture(2, reg_covar=1e-3),
     "PyOD ECOD": FromPyOD("ecod", "ECOD"),
     "PyOD HBOS": FromPyOD("hbos", "HBOS"),
     "NearestNeighborDetector": NearestNeighborDetector(),
-    "VAEDetector": VAEDetector(epochs=5),
-    "MSPClassifier": MSPClassifier(epochs=10),
-    "LOFClassifier": LOFClassifier(epochs=10),
+    "VAEDetector": VAEDetector(epochs=3),
+    "MSPClassifier": MSPClassifier(epochs=5),
+    "LOFClassifier": LOFClassifier(epochs=5),
     "Guarded LogisticRegression": LogisticRegression(max_iter=300),
     "Guarded LinearDiscriminantAnalysis": LinearDiscriminantAnalysis(),
 }

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 
+from offmap.openset import LOFClassifier, MSPClassifier
 from offmap_bench.table import Table
-from offmap_bench.tables.promises import ALPHA, DETECTORS, Promised, prepared, split
+from offmap_bench.tables.promises import ALPHA, Promised, prepared, split
 
 SPLITS = 100
 KINDS: dict[str, dict[str, Any]] = {
@@ -17,7 +19,9 @@ KINDS: dict[str, dict[str, Any]] = {
     "all classes": {"calibration": 0.5},
 }
 CLASSIFIERS = {
-    **{name: DETECTORS[name] for name in ("MSPClassifier", "LOFClassifier", "Guarded LogisticRegression")},
+    "MSPClassifier": MSPClassifier(epochs=10),
+    "LOFClassifier": LOFClassifier(epochs=10),
+    "Guarded LogisticRegression": LogisticRegression(max_iter=300),
     "Guarded RandomForest": RandomForestClassifier(50),
 }
 
