@@ -146,8 +146,8 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         unknown_label: What ``predict`` answers for novel rows. By default -1 (one below the smallest class if -1 is
             a class), or "unknown" among string labels.
         folds: Number of folds, and of models, of ``calibration="cv"``.
-        by_class: Keep the rate for each class, by p-values by class, instead of over the rows of all classes; classes
-            with few rows share one promise. ``predict_set`` then lists the classes that a row may be of.
+        by_class: Keep the rate for the rows that are named as each class, instead of over the rows of all classes;
+            classes with few rows share one promise. ``predict_set`` then lists the classes that a row may be of.
 
     Attributes:
         classes_: The known classes, in ascending order.
