@@ -2,6 +2,7 @@
 
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -26,10 +27,11 @@ class Guard:
         app: The application behind it.
         settings: The settings.
         keys: Checks tokens and sessions.
+        ready: Says whether all is loaded; until then only what is open to everyone is answered.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings, keys: Keys) -> None:
-        self._app, self._settings, self._keys = app, settings, keys
+    def __init__(self, app: ASGIApp, settings: Settings, keys: Keys, ready: Callable[[], bool]) -> None:
+        self._app, self._settings, self._keys, self._ready = app, settings, keys, ready
         self._rate = Rate(settings.limits.rate, settings.limits.burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,7 +56,7 @@ class Guard:
             self._rate.count(scope["client"][0] if scope.get("client") else "")
             self._require_host(headers)
             self._require_own_page(scope["method"], headers)
-            return self._admitted(scope, request)
+            return self._admitted(scope, request) or self._unready(scope, request)
         except Problem as problem:
             return answer(request, problem)
 
@@ -86,6 +88,11 @@ class Guard:
             401, "send the token as 'Authorization: Bearer TOKEN'", {"WWW-Authenticate": 'Bearer realm="offmap"'}
         )
         return answer(request, problem)
+
+    def _unready(self, scope: Scope, request: Request) -> Response | None:
+        if self._ready() or scope["path"].startswith(_OPEN):
+            return None
+        return answer(request, Problem(503, "models are being loaded; try again in a moment", {"Retry-After": "1"}))
 
 
 class Rate:

@@ -15,8 +15,10 @@ class Limits:
 
     Args:
         body_bytes: Largest body of a request. It is counted while it arrives and cut off there.
+        held_bytes: Most bytes of bodies that are held at a time, over all requests.
         rows: Most rows in one request.
         cells: Most cells in one uploaded table, decompressed.
+        explained_rows: Most rows that one request may have explained, which takes far longer than to score them.
         upload_seconds: Longest time for the body of a request to arrive.
         answer_seconds: Longest time that a request waits for its scores.
         queue: Most requests that wait to be scored, and most acts that wait for one world.
@@ -29,8 +31,10 @@ class Limits:
     """
 
     body_bytes: Count = 64 << 20
+    held_bytes: Count = 512 << 20
     rows: Count = 100_000
     cells: Count = 20_000_000
+    explained_rows: Count = 20
     upload_seconds: Positive = 60.0
     answer_seconds: Positive = 60.0
     queue: Count = 256
@@ -56,6 +60,7 @@ class Settings:
         hosts: Names under which the service answers while it has no token. Others are refused, so that a page of
             another site cannot reach it through a name of its own that it points at this machine.
         store: Address of the database that holds the worlds; None if each is in its folder.
+        trusted: What model files may use beyond themselves and Offmap, as ``offmap.load`` takes it.
         limits: How much the service takes on.
 
     Example:
@@ -68,6 +73,7 @@ class Settings:
     token: str | None = None
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "::1")
     store: str | None = None
+    trusted: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:

@@ -3,15 +3,27 @@
 import asyncio
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from offmap.loop import OpenWorld
 from offmap.service.problems import Problem, busy
 from offmap.service.settings import Settings
 
 T = TypeVar("T")
+# Rows of the known classes that others are compared with.
+_COMPARED = 2_000
 # Entries that change nothing that a person decided on: the stream goes on while people review.
 _HARMLESS = ("observed", "audited", "grouped")
+
+
+class Audience(Protocol):
+    """Who is told of worlds."""
+
+    def opened(self, name: str, world: OpenWorld) -> None:
+        """A world was opened."""
+
+    def changed(self, name: str, world: OpenWorld) -> None:
+        """A function ran on a world, and may have changed it; this is called in the world's thread."""
 
 
 class StaleAct(Problem):
@@ -39,14 +51,12 @@ class WorldHandle:
         name: Its name in addresses.
         world: The world.
         queue: Most functions that may wait.
-        changed: Called in the thread after each function, to publish a new version and the counts.
+        audience: Is told in the thread after each function, to publish a new version and the counts.
     """
 
-    def __init__(
-        self, name: str, world: OpenWorld, queue: int, changed: Callable[[str, OpenWorld], None] | None = None
-    ) -> None:
+    def __init__(self, name: str, world: OpenWorld, queue: int, audience: Audience) -> None:
         self.name = name
-        self._world, self._queue, self._changed = world, queue, changed or (lambda name, world: None)
+        self._world, self._queue, self._audience = world, queue, audience
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"world-{name}")
         self._waiting = 0
 
@@ -84,7 +94,7 @@ class WorldHandle:
             try:
                 return function(self._world)
             finally:
-                self._changed(self.name, self._world)
+                self._audience.changed(self.name, self._world)
 
         self._waiting += 1
         try:
@@ -103,20 +113,19 @@ class Worlds:
 
     Args:
         settings: Which worlds, and where.
-        changed: Called after each function that ran on a world.
+        audience: Is told of each world that was opened, and after each function that ran on one.
     """
 
-    def __init__(self, settings: Settings, changed: Callable[[str, OpenWorld], None] | None = None) -> None:
+    def __init__(self, settings: Settings, audience: Audience) -> None:
+        self._settings, self._audience = settings, audience
         self._handles: dict[str, WorldHandle] = {}
-        try:
-            for name, folder in settings.worlds.items():
-                world = OpenWorld.open(folder, **settings.opening())
-                self._handles[name] = WorldHandle(name, world, settings.limits.queue, changed)
-                if changed is not None:
-                    changed(name, world)
-        except BaseException:
-            self.close()
-            raise
+
+    def open(self) -> None:
+        """Opens every world."""
+        for name, folder in self._settings.worlds.items():
+            world = OpenWorld.open(folder, **self._settings.opening())
+            self._handles[name] = WorldHandle(name, world, self._settings.limits.queue, self._audience)
+            self._audience.opened(name, world)
 
     def names(self) -> list[str]:
         """Names of the worlds, in the order in which they were given."""
@@ -171,3 +180,8 @@ def _touches(content: Any, groups: Collection[int]) -> bool:
     """Whether an entry is about one of the groups, or about no single group."""
     named = {content[name] for name in ("group", "other") if name in content}
     return not named or not named.isdisjoint(groups)
+
+
+def known_rows(world: OpenWorld) -> Any:
+    """Rows that taught the known classes, to compare others with."""
+    return world._ledger.memory.rows(list(world.state.taught)[:_COMPARED])
