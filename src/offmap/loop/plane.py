@@ -24,8 +24,10 @@ class Plane:
     Example:
         >>> import tempfile
         >>> from offmap.openset import AnalyticClassifier
-        >>> X, y = np.array([[0.0, 0, 5], [0, 1, 5], [9, 9, 5]] * 9), np.array([0, 0, 1] * 9)
-        >>> world = OpenWorld.create(f"{tempfile.mkdtemp()}/w", classifier=AnalyticClassifier(width=20, calibration=0.5))
+        >>> y = np.repeat([0, 1], 30)
+        >>> X = np.random.default_rng(0).normal(size=(60, 3)) + 9 * y[:, None]
+        >>> classifier = AnalyticClassifier(width=20, calibration=0.5)
+        >>> world = OpenWorld.create(f"{tempfile.mkdtemp()}/w", classifier=classifier)
         >>> _ = world.teach(X, y), world.observe(X[:3], ids=["a", "b", "c"])
         >>> Plane(world).places([world.state.numbers[row] for row in "abc"]).shape
         (3, 2)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from offmap.loop import OpenWorld
-from offmap.loop.decisions import decisions
 from offmap.loop.state import Label
+from offmap.loop.timeline import decisions
 from offmap.service.review.form import Form
 
 

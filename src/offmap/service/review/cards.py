@@ -33,7 +33,7 @@ class Content:
     """A row itself: its text, its picture or its cells."""
 
     text: str = ""
-    picture: Markup = Markup()
+    picture: Markup | None = None
     cells: tuple[Cell, ...] = ()
 
 

@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from offmap.arrays import FloatArray
-from offmap.loop.decisions import Stream
 from offmap.loop.promise import Calibration
 from offmap.loop.state import Row
+from offmap.loop.timeline import Stream
 from offmap.loop.views import sentence
 from offmap.service.review.charts import Chart, Frame, Shape
 from offmap.service.review.desk import Desk

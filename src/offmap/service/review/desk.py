@@ -3,10 +3,10 @@
 import numpy as np
 
 from offmap.loop import GroupView, OpenWorld, Status
-from offmap.loop.decisions import Stream, stream
 from offmap.loop.known_rows import KnownRows
 from offmap.loop.plane import Plane
 from offmap.loop.state import Label
+from offmap.loop.timeline import Stream, stream
 from offmap.monitor import DriftMonitor
 
 

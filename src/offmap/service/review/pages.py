@@ -5,7 +5,7 @@ from typing import Any
 
 from offmap.loop import GroupView
 from offmap.loop.auditing import new_audits
-from offmap.loop.decisions import Decision, decisions
+from offmap.loop.timeline import Decision, decisions
 from offmap.service.review import dashboard, row_map
 from offmap.service.review.cards import deck
 from offmap.service.review.desk import Desk

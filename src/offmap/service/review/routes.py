@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from offmap.loop import OpenWorld
-from offmap.loop.decisions import decisions
+from offmap.loop.timeline import decisions
 from offmap.service.problems import Problem
 from offmap.service.review import pages
 from offmap.service.review.acts import ACTS
@@ -57,13 +57,17 @@ async def theme(request: Request) -> Response:
 @router.get("/review/{world}")
 async def queue(request: Request, world: str, show: str = "open") -> Response:
     """The queue with its first group."""
-    return await _show(request, world, lambda *page: pages.queue_page(*page, None, show))
+    return await _show(request, world, lambda desk, shell, notice: pages.queue_page(desk, shell, notice, None, show))
 
 
 @router.get("/review/{world}/groups/{group}")
 async def group(request: Request, world: str, group: int, page: int = 1) -> Response:
     """One group."""
-    return await _show(request, world, lambda *shown: pages.queue_page(*shown, group, page=page))
+
+    def shown(desk: Desk, shell: Shell, notice: Notice) -> str:
+        return pages.queue_page(desk, shell, notice, group, page=page)
+
+    return await _show(request, world, shown)
 
 
 @router.get("/review/{world}/rows/{number}/picture")

@@ -1,9 +1,9 @@
 """Decisions in words."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from offmap.loop.decisions import Decision
+from offmap.loop.timeline import Decision
 from offmap.loop.world import OpenWorld
 
 _MOST_NAMES = 6
@@ -60,7 +60,7 @@ def _split(world: OpenWorld, content: Mapping[str, Any]) -> str:
     return f"Group {content['group']} split into {parts}"
 
 
-_WORDS = {
+_WORDS: dict[str, Callable[[OpenWorld, Mapping[str, Any]], str]] = {
     "taught": _version,
     "learnt": _version,
     "named": lambda world, content: f"Group {content['group']} named “{content['label']}”",

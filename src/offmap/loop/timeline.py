@@ -43,7 +43,7 @@ def decisions(world: OpenWorld, limit: int | None = None) -> list[Decision]:
     history = world._ledger.history
     undo = {number: steps for steps, number in enumerate(reversed(history.done), start=1)}
     redo = {number: steps for steps, number in enumerate(reversed(history.undone), start=1)}
-    found = []
+    found: list[Decision] = []
     for entry in reversed(history.entries):
         if len(found) == limit:
             break
