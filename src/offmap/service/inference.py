@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from fastapi import APIRouter, Request
 from numpy.typing import NDArray
-from starlette.responses import JSONResponse, Response
+from pydantic_core import to_json
+from starlette.responses import Response
 
 from offmap import __version__
 from offmap.base import OpenSetClassifier
@@ -140,7 +141,7 @@ def _outputs(loaded: Loaded) -> list[schemas.TensorMetadata]:
     return [schemas.TensorMetadata(name=name, datatype=kind, shape=[-1]) for name, kind in kinds.items()]
 
 
-def json_verdict(loaded: Loaded, verdict: Verdict) -> JSONResponse:
-    """A verdict as one list per output."""
+def json_verdict(verdict: Verdict, **about: Any) -> Response:
+    """A verdict as one list per output, after what it is about."""
     columns = {name: tensors.plain(values) for name, values in outputs_of(verdict).items()}
-    return JSONResponse({"model": loaded.name, "version": loaded.version, **columns})
+    return Response(to_json(about | columns), media_type="application/json")

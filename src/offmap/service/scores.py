@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from offmap.cells import inert
 from offmap.explain import explain as explain_novelty
 from offmap.service import openapi, schemas
-from offmap.service.given import from_json, given_rows, json_object
+from offmap.service.given import given_rows, json_object, rows_of
 from offmap.service.inference import json_verdict
 from offmap.service.models import Loaded, Models, Slot
 from offmap.service.problems import Problem
@@ -42,7 +42,7 @@ async def score(request: Request, name: str, version: str | None = None) -> Resp
     given = await given_rows(request, loaded.model, state.settings.limits)
     verdict = await state.scorer.score(loaded, given.rows, given.entities)
     if "text/csv" not in request.headers.get("accept", ""):
-        return json_verdict(loaded, verdict)
+        return json_verdict(verdict, model=loaded.name, version=loaded.version)
     frame = verdict.to_frame()
     beside = [] if given.identity is None else [given.identity.reset_index(drop=True).add_prefix("input_")]
     return Response(inert(pd.concat([*beside, frame], axis=1)).to_csv(index=False), media_type="text/csv")
@@ -72,7 +72,7 @@ async def explain(request: Request, name: str) -> JSONResponse:
     state = request.app.state
     loaded: Loaded = await state.models.get(name)
     limits = state.settings.limits
-    given = from_json(await json_object(request), loaded.model, limits)
+    given = rows_of(await json_object(request), loaded.model, limits)
     if len(given.rows) > limits.explained_rows:
         raise Problem(413, f"{len(given.rows)} rows to explain are more than {limits.explained_rows}; send fewer")
     options: dict[str, Any] = {"counterfactual": bool(given.more.get("counterfactual", False))}
@@ -86,7 +86,7 @@ async def explain(request: Request, name: str) -> JSONResponse:
 async def _reference(state: Any, loaded: Loaded, given: Any) -> Any:
     if given is not None:
         texts = isinstance(given, list) and bool(given) and isinstance(given[0], str)
-        return from_json({"texts" if texts else "rows": given}, loaded.model, state.settings.limits).rows
+        return rows_of({"texts" if texts else "rows": given}, loaded.model, state.settings.limits).rows
     if loaded.name in state.worlds.names():
         return await state.worlds.get(loaded.name).read(known_rows)
     return None

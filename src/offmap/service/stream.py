@@ -5,15 +5,14 @@ from time import perf_counter
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 
 from offmap.loop import OpenWorld
 from offmap.service import openapi, schemas
-from offmap.service.given import Given, from_json, given_rows, json_object, unread_rows
-from offmap.service.inference import outputs_of
+from offmap.service.given import Given, given_rows, json_object, rows_of, unread_rows
+from offmap.service.inference import json_verdict
 from offmap.service.models import Loaded
 from offmap.service.problems import Problem
-from offmap.service.tensors import plain
 from offmap.service.worlds import WorldHandle, revision_of
 from offmap.verdict import Verdict
 
@@ -27,7 +26,7 @@ _LABELS = {"labels": {"type": "array", "items": {}, "description": "The class of
     openapi_extra=openapi.rows_body({"rows": [[5.1, 3.5, 1.4, 0.2]], "ids": ["a-1"]}, **_IDS),
     responses=openapi.BAD_ROWS,
 )
-async def observe(request: Request, world: str) -> JSONResponse:
+async def observe(request: Request, world: str) -> Response:
     """Assesses rows of the stream; unusual ones wait to be grouped. What is answered with 200 is on disk."""
     state = request.app.state
     handle: WorldHandle = state.worlds.get(world)
@@ -44,8 +43,7 @@ async def observe(request: Request, world: str) -> JSONResponse:
 
     verdict, revision, seconds = await handle.act(act)
     state.metrics.scored(loaded, verdict, seconds)
-    columns = {name: plain(values) for name, values in outputs_of(verdict).items()}
-    return JSONResponse({"revision": revision, "version": loaded.version, **columns})
+    return json_verdict(verdict, revision=revision, version=loaded.version)
 
 
 @router.post("/{world}/teach", openapi_extra=openapi.json_body(_LABELS, ["labels"]), responses=openapi.BAD_ROWS)
@@ -68,4 +66,4 @@ async def teach(request: Request, world: str) -> schemas.Version:
 def _lesson(state: Any, world: str, content: Mapping[str, Any]) -> Any:
     current = state.models.slot(world).current
     limits = state.settings.limits
-    return unread_rows(content, limits) if current is None else from_json(content, current.model, limits).rows
+    return unread_rows(content, limits) if current is None else rows_of(content, current.model, limits).rows

@@ -1,12 +1,12 @@
 """Tensors of the Open Inference Protocol, as JSON or as bytes behind it (the extension ``binary_tensor_data``)."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic_core import to_json
 
 from offmap.service.problems import Problem
 
@@ -131,7 +131,7 @@ def write_tensors(
             tensors.append(tensor | {"parameters": {"binary_data_size": len(parts[-1])}})
         else:
             tensors.append(tensor | {"data": plain(values)})
-    header = json.dumps(content | {"outputs": tensors}, allow_nan=False).encode()
+    header = to_json(content | {"outputs": tensors})
     return (header, None) if not parts else (b"".join([header, *parts]), len(header))
 
 
