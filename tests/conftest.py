@@ -2,6 +2,7 @@
 
 import io
 import sys
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from hypothesis import settings
 
 from offmap.commands import app
 from tests.command_line import Result, Run
+from tests.postgres import server
 
 # The same examples in every run: a failure is a failure of the code, not of the day.
 settings.register_profile("fixed", derandomize=True, deadline=None)
@@ -36,3 +38,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         return Result(int(stop.value.code or 0), *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of a PostgreSQL server that the tests of one process share; each makes worlds of its own."""
+    with server() as url:
+        yield url

@@ -22,6 +22,7 @@ from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_
 from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.notices import warn_of_copies, warn_of_uncovered
 from offmap.calibration.split import Split, hold_out, uncovered
+from offmap.distributed import current
 from offmap.estimator import OpenWorldEstimator
 from offmap.labels import check_classes, check_labels, choose_unknown_label, known_classes
 from offmap.parameters import Fraction, Share
@@ -84,7 +85,9 @@ class Detector(PromisedDetector, OpenWorldEstimator):
             warn_of_copies(rows)
         with local_seed(draw_seed(rng)):
             self._fit(to_tensor(rows[split.train], self.device))
-        self.promise_ = self._new_promise().fit(self._scored(self._novelty, rows[split.held_out]))
+        held_out = rows[split.held_out]
+        (novelty,) = current().scored(lambda own: (self._scored(self._novelty, held_out[own]),), len(held_out))
+        self.promise_ = self._new_promise().fit(novelty)
         return self
 
     def novelty(self, X: ArrayLike) -> FloatArray:
@@ -185,13 +188,17 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         with local_seed(draw_seed(rng)):
             self._fit(to_tensor(rows[train], self.device), torch.from_numpy(codes[train]).to(self.device))
         own = self.own_threshold if self.rule == "own" else None
-        nothing = Classification(np.empty((0, len(self.classes_))), np.empty(0))
-        found = self._scored(rows[held_out]) if len(held_out) else nothing
+        found = self._held_out_scores(rows[held_out])
         self.promise_ = self._new_promise().set_params(own_threshold=own).fit(found.novelty)
         if self.by_class:
             self.class_promise_ = ClassPromise(alpha=self.alpha).fit(*found, codes[held_out])
         self._keep_held_out(rows[held_out], self.classes_[codes[held_out]])
         return self
+
+    def _held_out_scores(self, rows: Rows) -> Classification:
+        if not len(rows):
+            return Classification(np.empty((0, len(self.classes_))), np.empty(0))
+        return Classification(*current().scored(lambda own: self._scored(rows[own]), len(rows)))
 
     def _keep_held_out(self, rows: Rows, labels: NDArray[Any]) -> None:
         """Keeps the held-out rows if the method needs them after ``fit``; most do not."""

@@ -6,6 +6,7 @@ What a method adds to it, a detector or a classifier, is the contract in ``base`
 import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from offmap.calibration.promise import Promise
 from offmap.calibration.surprise import surprise_steps
 from offmap.data.module_encoder import ModuleEncoder
 from offmap.data.table import TableEncoder, needs_encoding
+from offmap.distributed import current
 from offmap.parameters import Count, Fraction
 from offmap.random_state import RandomState, as_generator, seed_parts
 from offmap.train import History, check_history
@@ -141,6 +143,8 @@ class OpenWorldEstimator(BaseEstimator, ABC):
             self.__dict__.pop(name, None)
         if self.calibration == "cv" and self.confidence is not None:
             raise ValueError('confidence needs rows held out from one model; give calibration as a share, not "cv"')
+        if not current().alone and not isinstance(self.random_state, Integral):
+            raise ValueError("random_state must be an integer on several processes, which must draw the same numbers")
         self.history_: History = {}
         return as_generator(self.random_state)
 

@@ -85,7 +85,7 @@ def unpacked(value: dict[str, Any], find_class: FindClass) -> Any:
     if cls is None:
         raise ValueError(
             f"its encoder is a {path}, which is not part of Offmap; if you trust this class, load the model with "
-            f"trusted=[{path!r}]"
+            f"trusted=[{path!r}], or --trust on the command line"
         )
     return _module(cls, path, value["weights"]) if value[_FOREIGN] == "module" else _estimator(cls, value, find_class)
 

@@ -2,67 +2,34 @@
 
 A step takes a batch, updates the networks and returns the named terms of its loss. ``train`` applies a step to every
 batch of every epoch. One network: ``train(descend(optimizer, objective), batches, ...)``. Two networks that alternate
-on each batch: ``lambda batch: critic(batch) | encoder(batch)``. Two stages: two calls of ``train``.
+on each batch: ``lambda batch: critic(batch) | encoder(batch)``. Two stages: two calls of ``train``. Several processes
+(see ``offmap.distributed``): each takes a slice of every batch, and ``descend`` averages the gradients.
 """
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from offmap.batches import Batch, Batches, Sampler, SharedSampler
 from offmap.checkpoint import Checkpoint
+from offmap.distributed import Processes, current
 from offmap.errors import WorkFailed
 from offmap.progress import bar
 
-Batch = tuple[Tensor, ...]
+__all__ = ["Batch", "Batches", "History", "Sampler", "Step", "TrainingError", "check_history", "descend", "train"]
+
 Step = Callable[[Batch], dict[str, Tensor]]
 History = dict[str, list[float]]
 
 
 class TrainingError(WorkFailed):
     """Training stopped because a loss was not finite; the message names the term and the epoch."""
-
-
-class Sampler(Protocol):
-    """An iterable of batches with a length; each iteration is one epoch."""
-
-    def __len__(self) -> int: ...
-
-    def __iter__(self) -> Iterator[Batch]: ...
-
-
-@dataclass(frozen=True)
-class Batches:
-    """Batches of tensors in memory, in a new random order for each epoch.
-
-    The rows are distributed evenly, so that no batch has a single row, for which batch normalisation is undefined: with
-    ``size=2`` and an odd number of rows, one batch has three. ``size=1`` is respected.
-
-    Args:
-        tensors: Tensors of equal length; a batch holds the same rows of each.
-        size: Largest number of rows per batch.
-
-    Example:
-        >>> [len(rows) for (rows,) in Batches((torch.arange(7),), size=3)]
-        [3, 2, 2]
-    """
-
-    tensors: tuple[Tensor, ...]
-    size: int
-
-    def __len__(self) -> int:
-        rows = len(self.tensors[0])
-        return rows if self.size == 1 else min(math.ceil(rows / self.size), max(rows // 2, 1))
-
-    def __iter__(self) -> Iterator[Batch]:
-        order = torch.randperm(len(self.tensors[0]))
-        for rows in order.tensor_split(len(self)):
-            yield tuple(tensor[rows] for tensor in self.tensors)
 
 
 def descend(optimizer: Optimizer, objective: Callable[[Batch], dict[str, Tensor]], clip: float | None = None) -> Step:
@@ -79,10 +46,12 @@ def descend(optimizer: Optimizer, objective: Callable[[Batch], dict[str, Tensor]
         optimizer.zero_grad(set_to_none=True)
         terms = objective(batch)
         sum(terms.values(), start=torch.zeros(())).backward()
+        detached = {name: term.detach() for name, term in terms.items()}
+        means = current().averaged(parameters, detached, rows=len(batch[0]) if batch else 1)
         if clip is not None:
             nn.utils.clip_grad_norm_(parameters, clip)
         optimizer.step()
-        return {name: term.detach() for name, term in terms.items()}
+        return means
 
     return step
 
@@ -125,7 +94,7 @@ def train(
 ) -> History:
     """Applies ``step`` to every batch of every epoch and returns the mean of each term per epoch.
 
-    The networks end in evaluation mode.
+    The networks end in evaluation mode. On several processes all end with the same weights; the first alone writes.
 
     Args:
         step: Takes a batch, updates the networks and returns the named terms of the loss.
@@ -142,7 +111,11 @@ def train(
         TrainingError: A term, or the value of ``validate``, is not finite.
     """
     modules = {name: part for name, part in state.items() if isinstance(part, nn.Module)}
-    progress, best = _resumed(checkpoint, state)
+    processes = current()
+    progress, best = _resumed(checkpoint, state, processes)
+    processes.synchronise(modules.values())
+    if not processes.alone and isinstance(batches, SharedSampler):
+        batches = batches.shared(processes)
     with bar(label, total=epochs) as shown:
         shown.advance(progress.epoch)
         while progress.epoch < epochs and not _exhausted(progress, patience):
@@ -153,11 +126,11 @@ def train(
                 best = _keep_best(means["validation"], progress, modules, best)
             for name, value in means.items():
                 progress.history.setdefault(name, []).append(value)
-            if checkpoint is not None:
+            if checkpoint is not None and processes.first:
                 checkpoint.save({"progress": asdict(progress), "best": best}, state)
             shown.advance(note=" ".join(f"{name} {value:.4g}" for name, value in means.items()))
     _restore(modules, best)
-    if checkpoint is not None:
+    if checkpoint is not None and processes.first:
         checkpoint.remove()
     return progress.history
 
@@ -171,9 +144,14 @@ def _epoch(step: Step, batches: Sampler, modules: Mapping[str, nn.Module], epoch
     for module in modules.values():
         module.train()
     totals: dict[str, Tensor] = {}
+    processes = current()
+    own_draws = processes.own_draws(epoch)
     for batch in batches:
-        for name, term in step(batch).items():
+        with own_draws():
+            terms = step(batch)
+        for name, term in terms.items():
             totals[name] = totals[name] + term if name in totals else term
+    processes.average_statistics(modules.values())
     means = {name: float(total) / len(batches) for name, total in totals.items()}
     for name, value in means.items():
         _require_finite(name, value, epoch)
@@ -191,7 +169,7 @@ def _validated(validate: Callable[[], float], modules: Mapping[str, nn.Module], 
     for module in modules.values():
         module.eval()
     with torch.no_grad():
-        value = float(validate())
+        value = current().agreed(float(validate()))
     _require_finite("validation", value, epoch)
     return value
 
@@ -212,7 +190,10 @@ def _restore(modules: Mapping[str, nn.Module], best: Any) -> None:
         module.eval()
 
 
-def _resumed(checkpoint: Checkpoint | None, state: Mapping[str, Any]) -> tuple[_Progress, Any]:
+def _resumed(checkpoint: Checkpoint | None, state: Mapping[str, Any], processes: Processes) -> tuple[_Progress, Any]:
     """Returns the progress of the checkpointed run and its best weights, or a new start."""
     record = None if checkpoint is None else checkpoint.resume(state)
-    return (_Progress(), None) if record is None else (_Progress(**record["progress"]), record["best"])
+    progress, best = (_Progress(), None) if record is None else (_Progress(**record["progress"]), record["best"])
+    if processes.agreed(progress.epoch) != progress.epoch:
+        raise ValueError("checkpoint must be on a disk that all processes read; they found different states in it")
+    return progress, best

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from offmap.loop import OpenWorld
 from offmap.loop.history import History
@@ -20,10 +20,10 @@ SEEDS = st.integers(0, 10**6)
 class Reviewer(RuleBasedStateMachine):
     """Acts at random; each decision is undone and redone at once, and sometimes left undone."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: str | None = None) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
-        self.world = taught(self.folder / "world")
+        self.folder, self.store = Path(tempfile.mkdtemp()), store
+        self.world = taught(self.folder / "world", store=store)
         self.world.observe(blobs([0, 3, 4], 12, seed=1)[0])
         self.world.groups()
 
@@ -111,7 +111,7 @@ class Reviewer(RuleBasedStateMachine):
     def open_again(self) -> None:
         before = self.world.state.to_bytes()
         self.world.close()
-        self.world = OpenWorld.open(self.folder / "world")
+        self.world = OpenWorld.open(self.folder / "world", store=self.store)
         assert self.world.state.to_bytes() == before
 
     @invariant()
@@ -131,8 +131,13 @@ class Reviewer(RuleBasedStateMachine):
         return history.next_group, history.next_version
 
 
-Reviewer.TestCase.settings = settings(max_examples=12, stateful_step_count=15, deadline=None)
-TestReviewer = Reviewer.TestCase
+def test_any_sequence_of_acts_in_a_folder() -> None:
+    run_state_machine_as_test(Reviewer, settings=settings(max_examples=12, stateful_step_count=15))
+
+
+def test_any_sequence_of_acts_in_a_database(postgres: str) -> None:
+    run = settings(max_examples=5, stateful_step_count=12)
+    run_state_machine_as_test(lambda: Reviewer(postgres), settings=run)  # type: ignore[arg-type]  # it only calls it
 
 
 def test_ids_of_undone_groups_and_versions_are_not_used_again(tmp_path: Path) -> None:

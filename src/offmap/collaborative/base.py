@@ -28,6 +28,7 @@ from offmap.collaborative.levels import pooled, standardised
 from offmap.collaborative.observations import Observations, check_index
 from offmap.collaborative.parts import Head, Learned, Solver, StreamSolver
 from offmap.collaborative.scoring import Scoring
+from offmap.distributed import current
 from offmap.estimator import OpenWorldEstimator
 from offmap.parameters import Share
 from offmap.random_state import draw_seed, local_seed
@@ -121,8 +122,7 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
             given = None if embeddings is None else torch.from_numpy(given_vectors(embeddings, ids)).to(self.device)
             learned = self._fit(observed, given)
         self._fill_table(ids, learned, observed)
-        scores = self._novelty_of(checked, index[held_out], codes[held_out]) if len(held_out) else np.empty(0)
-        self.promise_ = self._new_promise().fit(scores)
+        self.promise_ = self._new_promise().fit(self._held_out_novelty(checked, index[held_out], codes[held_out]))
         return self
 
     def fit_predict(
@@ -277,6 +277,12 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
         at, table = torch.from_numpy(places), self.entities_
         levels, counts = table.column("level").cpu()[at], table.counts.cpu()[at]
         return standardised(torch.from_numpy(novelty), levels, counts, torch.tensor(self.common_level_)).numpy()
+
+    def _held_out_novelty(self, X: Rows, index: Places, places: Places) -> FloatArray:
+        if not len(index):
+            return np.empty(0)
+        (novelty,) = current().scored(lambda own: (self._novelty_of(X, index[own], places[own]),), len(index))
+        return novelty
 
     def _raw_novelty_of(self, X: Rows, index: Places, places: Places) -> FloatArray:
         return self._scoring().novelty(X, index, places)

@@ -81,5 +81,7 @@ app.add_typer(world, name="world")
 def _stop(error: BaseException, code: int) -> NoReturn:
     if os.environ.get("OFFMAP_DEBUG"):
         raise error
-    terminal.tell(f"offmap: {reason_of(error)}")
+    # One of several that torchrun has started says which it is.
+    process = f" process {os.environ.get('RANK')}:" if int(os.environ.get("WORLD_SIZE", "1")) > 1 else ""
+    terminal.tell(f"offmap:{process} {reason_of(error)}")
     sys.exit(code)

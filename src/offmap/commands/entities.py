@@ -1,6 +1,6 @@
 """``offmap add``, ``offmap update`` and ``offmap remove``: the entities of a fitted model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,12 +8,18 @@ import typer
 
 from offmap.commands import terminal
 from offmap.commands.opening import open_rows, require_present, roles_of
-from offmap.commands.options import DataSpec, Entity, Json, Model, ModelOut, Quiet
+from offmap.commands.options import DataSpec, Entity, Json, Model, ModelOut, Quiet, Trust
 from offmap.outputs import require_writable
 
 
 def add(
-    model: Model, data: DataSpec, out: ModelOut, entity: Entity = None, as_json: Json = False, quiet: Quiet = False
+    model: Model,
+    data: DataSpec,
+    out: ModelOut,
+    entity: Entity = None,
+    trust: Trust = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Add entities that a model does not know, each from its rows, and save the model."""
 
@@ -22,11 +28,17 @@ def add(
 
         return add_entities(loaded, rows, entities)
 
-    _changed("Added", change, model, data, out, entity, as_json, quiet)
+    _changed("Added", change, model, data, out, entity, trust or (), as_json, quiet)
 
 
 def update(
-    model: Model, data: DataSpec, out: ModelOut, entity: Entity = None, as_json: Json = False, quiet: Quiet = False
+    model: Model,
+    data: DataSpec,
+    out: ModelOut,
+    entity: Entity = None,
+    trust: Trust = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Take in more rows of entities that a model knows, and save the model."""
 
@@ -35,13 +47,14 @@ def update(
 
         return update_entities(loaded, rows, entities)
 
-    _changed("Updated", change, model, data, out, entity, as_json, quiet)
+    _changed("Updated", change, model, data, out, entity, trust or (), as_json, quiet)
 
 
 def remove(
     model: Model,
     entities: Annotated[list[str], typer.Argument(help="Ids of the entities to forget.")],
     out: ModelOut,
+    trust: Trust = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -51,7 +64,7 @@ def remove(
     from offmap.workflow import load_entity_model, remove_entities
 
     with terminal.messages(quiet) as tell:
-        loaded = load_entity_model(model)
+        loaded = load_entity_model(model, trust or ())
         _saved("Removed", remove_entities(loaded, entities), out, tell, as_json)
 
 
@@ -62,6 +75,7 @@ def _changed(
     data: str,
     out: Path,
     entity: str | None,
+    trust: Sequence[str],
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -70,7 +84,7 @@ def _changed(
     from offmap.workflow import entity_rows, load_entity_model
 
     with terminal.messages(quiet) as tell:
-        loaded = load_entity_model(model)
+        loaded = load_entity_model(model, trust)
         opened = open_rows(loaded, data, roles_of(entity=entity), scoring=True)
         _saved(title, change(loaded, *entity_rows(loaded, opened)), out, tell, as_json)
 

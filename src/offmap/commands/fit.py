@@ -44,17 +44,23 @@ def fit(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a method to data and save the model; it remembers what the columns are for."""
+    """Fit a method to data and save the model; it remembers what the columns are for.
+
+    Started by torchrun (torchrun --nproc-per-node 2 -m offmap fit …), all processes train one model.
+    """
     require_writable(out, inputs=[data])
     require_present(None, data)
+    from offmap.distributed import together
     from offmap.workflow import configure, fit_model, promise_of, save_model, summary_of, try_held_out
 
-    with terminal.messages(quiet) as tell:
+    with together() as processes, terminal.messages(quiet or not processes.first) as tell:
         estimator = configure(method, settings or [], seed)
         roles = roles_of(text, label, entity, only, drop, ids, keep, kinds)
         opened = open_rows(estimator, data, roles)
         trial = try_held_out(estimator, opened, hold_out, roles, seed) if hold_out else None
         model = fit_model(estimator, opened, roles) if trial is None else trial.model
+        if not processes.first:
+            return
         save_model(model, out)
         tell(f"wrote {out}; {promise_of(model)}")
     held_out = {} if trial is None else {"held_out": hold_out, "test": trial.section.metrics}

@@ -2,12 +2,12 @@
 
 from offmap.commands import terminal
 from offmap.commands.opening import require_present
-from offmap.commands.options import Json, Model
+from offmap.commands.options import Json, Model, Trust
 
 
-def info(model: Model, as_json: Json = False) -> None:
+def info(model: Model, trust: Trust = None, as_json: Json = False) -> None:
     """Show what a model was fitted on, what it promises and which columns it reads."""
     require_present(model)
     from offmap.workflow import information_on
 
-    terminal.show_pairs("Model", information_on(model), as_json)
+    terminal.show_pairs("Model", information_on(model, trust or ()), as_json)

@@ -2,7 +2,7 @@
 
 from offmap.commands import terminal
 from offmap.commands.opening import open_rows, require_present, roles_of
-from offmap.commands.options import DataSpec, Entity, Json, Label, Model, ModelOut, Quiet, Text
+from offmap.commands.options import DataSpec, Entity, Json, Label, Model, ModelOut, Quiet, Text, Trust
 from offmap.outputs import require_writable
 
 
@@ -13,6 +13,7 @@ def recalibrate(
     text: Text = None,
     label: Label = None,
     entity: Entity = None,
+    trust: Trust = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -22,7 +23,7 @@ def recalibrate(
     from offmap.workflow import load_model, promise_of, recalibrated, summary_of
 
     with terminal.messages(quiet) as tell:
-        loaded = load_model(model)
+        loaded = load_model(model, trust or ())
         fresh = recalibrated(loaded, open_rows(loaded, data, roles_of(text, label, entity), scoring=True))
         fresh.save(out)
         tell(f"wrote {out}; {promise_of(fresh)}")

@@ -1,6 +1,7 @@
 """The open-world loop: unknown rows are grouped, named by a person, learnt, and the promise is renewed."""
 
-from offmap.loop.views import AuditRow, GroupView, Status
+from offmap.loop.acts import StaleActError
+from offmap.loop.views import ActView, AuditRow, GroupView, Status
 from offmap.loop.world import OpenWorld
 
-__all__ = ["AuditRow", "GroupView", "OpenWorld", "Status"]
+__all__ = ["ActView", "AuditRow", "GroupView", "OpenWorld", "StaleActError", "Status"]

@@ -1,5 +1,6 @@
-"""An unfitted classifier as JSON: its class and its parameters."""
+"""The settings of a world as JSON: an unfitted classifier by its class and its parameters, and numbers."""
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,10 +9,28 @@ from sklearn.base import BaseEstimator
 from offmap import parameters
 from offmap.catalog import methods, public_class
 from offmap.openset.incremental import IncrementalClassifier
+from offmap.parameters import Count, Natural, Share
 from offmap.persist import public_path
 
 _ESTIMATOR = "$estimator"
 _PLAIN = (str, int, float, bool, type(None))
+
+
+def settings_of(classifier: Any, *, alpha: float | None, review: float, min_group: int, seed: int) -> dict[str, Any]:
+    """What a world is made with, checked, as the first entry of its journal keeps it."""
+    parameters.require("review", review, Share)
+    parameters.require("min_group", min_group, Count)
+    parameters.require("seed", seed, Natural)
+    chosen = copy.deepcopy(require_incremental(classifier))
+    chosen.set_params(alpha=chosen.alpha if alpha is None else alpha)
+    if chosen.random_state is None:
+        chosen.set_params(random_state=seed)
+    return {
+        "classifier": describe(chosen),
+        "review": float(review),
+        "min_group": int(min_group),
+        "seed": int(seed),
+    }
 
 
 def describe(estimator: BaseEstimator) -> dict[str, Any]:

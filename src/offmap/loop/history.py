@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from offmap.loop.acts import Act
 from offmap.loop.events import DECISIONS, FACTS, apply
 from offmap.loop.state import State
 from offmap.store import Entry, JournalUnreadable
@@ -19,6 +20,8 @@ class History:
         entries: Every entry but for undo and redo, in order.
         done: Numbers of the decisions that stand, in order.
         undone: Numbers of the decisions that can be redone; the last one was undone last.
+        acts: Every decision, undo and redo, in order.
+        revision: Number of the last entry.
         state: What the entries that stand add up to.
         next_group: The number of the next group.
         next_version: The number of the next version.
@@ -27,6 +30,8 @@ class History:
     entries: list[Entry] = field(default_factory=list)
     done: list[int] = field(default_factory=list)
     undone: list[int] = field(default_factory=list)
+    acts: list[Act] = field(default_factory=list)
+    revision: int = 0
     state: State = field(default_factory=State)
     next_group: int = 1
     next_version: int = 1
@@ -55,15 +60,18 @@ class History:
             if entry.kind in FACTS or entry.number in standing:
                 apply(self.state, entry)
 
-    def kind_of(self, number: int) -> str:
-        """What the entry with that number did."""
-        return next(entry.kind for entry in self.entries if entry.number == number)
+    def decision(self, number: int) -> Entry:
+        """The decision with that number."""
+        return next(act.about for act in reversed(self.acts) if act.about.number == number)
 
     def _register(self, entry: Entry) -> None:
+        about = entry
         if entry.kind == "undone":
             self.undone.append(self.done.pop())
+            about = self.decision(self.undone[-1])
         elif entry.kind == "redone":
             self.done.append(self.undone.pop())
+            about = self.decision(self.done[-1])
         elif entry.kind in DECISIONS or entry.kind in FACTS:
             self.entries.append(entry)
             if entry.kind in DECISIONS:
@@ -72,6 +80,9 @@ class History:
             self._count(entry)
         elif entry.kind != "created":
             raise JournalUnreadable(f"entry {entry.number} of the journal is of the unknown kind {entry.kind!r}")
+        self.revision = entry.number
+        if entry.kind in DECISIONS or about is not entry:
+            self.acts.append(Act(entry.number, entry.kind, about, entry.at))
 
     def _count(self, entry: Entry) -> None:
         made = [identity for identity, _ in (*entry.content.get("new", ()), *entry.content.get("parts", ()))]

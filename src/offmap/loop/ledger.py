@@ -1,21 +1,21 @@
 """The journal of a world together with what follows from it: the state, the model in use, and rows."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offmap.loop.folder import read_model, write_model
 from offmap.loop.history import History
+from offmap.loop.home import Home
 from offmap.loop.memory import Memory
 from offmap.loop.promise import calibrate, leaves_out
 from offmap.loop.spread import Spread
 from offmap.loop.state import Label, State
 from offmap.openset.incremental import IncrementalClassifier
-from offmap.store import Journal, JournalUnreadable
+from offmap.store import JournalUnreadable
 from offmap.verdict import Verdict
 
 # Rows of each known class that tell the spread; more would only take longer.
@@ -26,19 +26,30 @@ class Ledger:
     """Writes entries and keeps what they add up to.
 
     Args:
-        folder: The folder, for the files of the model.
-        journal: Its open journal.
+        home: Where the world is kept.
     """
 
-    def __init__(self, folder: Path, journal: Journal) -> None:
-        entries = list(journal.entries())
+    def __init__(self, home: Home) -> None:
+        entries = list(home.journal.entries())
         if not entries or entries[0].kind != "created":
-            raise JournalUnreadable(f"{folder} holds no whole world: it was not created to the end; create it anew")
-        self.folder, self.journal = folder, journal
+            raise JournalUnreadable(f"{home.where} holds no whole world: it was not created to the end; create it anew")
+        self.home, self.journal = home, home.journal
         self.settings = entries[0].content
         self.history = History.of(entries)
-        self.memory = Memory(journal)
+        self.memory = Memory(home.journal)
         self._model: tuple[int, IncrementalClassifier] | None = None
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Takes in what other processes did, and keeps them from acting while the block runs."""
+        with self.journal.turn():
+            self.refresh()
+            yield
+
+    def refresh(self) -> None:
+        """Takes in what other processes did."""
+        for entry in self.journal.entries(self.history.revision):
+            self.history.add(entry)
 
     @property
     def state(self) -> State:
@@ -52,12 +63,12 @@ class Ledger:
         if version is None:
             raise ValueError("no classes are known yet: teach some first")
         if self._model is None or self._model[0] != version:
-            self._model = version, read_model(self.folder, self.state.versions[version])
+            self._model = version, self.home.read_model(self.state.versions[version])
         return self._model[1]
 
     def record(self, kind: str, content: Mapping[str, Any], rows: Mapping[int, bytes] | None = None) -> None:
         """Writes an entry, then changes the state: an entry that cannot be written changes nothing."""
-        self.history.add(self.journal.append(kind, content, rows))
+        self.history.add(self.journal.append(kind, content, rows, after=self.history.revision))
 
     def new_version(
         self,
@@ -76,7 +87,7 @@ class Ledger:
         number = self.history.next_version
         content = {
             "version": number,
-            "digest": write_model(self.folder, model, number),
+            "digest": self.home.write_model(model, number),
             "classes": model.classes_.tolist(),
             "calibration": calibration.to_json(),
             "audits": list(audits),

@@ -1,15 +1,18 @@
-"""The status of a world: counts, the promise, and what the promise needs."""
+"""The status of a world: counts, the promise and what it needs, and what was decided."""
 
 import math
 
 from offmap.calibration import RateInterval
+from offmap.loop.history import History
+from offmap.loop.ledger import Ledger
 from offmap.loop.promise import Calibration, measured, rows_needed
 from offmap.loop.state import State
-from offmap.loop.views import Status, sentence
+from offmap.loop.views import ActView, Status, sentence
 
 
-def status_of(state: State, alpha: float, *, to_learn: int) -> Status:
+def status_of(ledger: Ledger) -> Status:
     """Counts, the promise that holds now, and how many audit rows it asks for."""
+    state = ledger.state
     version = state.versions[state.version] if state.version else None
     calibration = Calibration(**version.calibration) if version else None
     found = false_alarms(state)
@@ -17,13 +20,14 @@ def status_of(state: State, alpha: float, *, to_learn: int) -> Status:
     for group in state.groups.values():
         by_status[group.status] = by_status.get(group.status, 0) + 1
     return Status(
+        revision=ledger.history.revision,
         version=state.version,
         classes=len(version.classes) if version else 0,
         observed=len(state.rows),
         waiting=len(state.waiting()),
         groups=by_status,
-        to_learn=to_learn,
-        alpha=alpha,
+        to_learn=len(ledger.lesson()),
+        alpha=float(ledger.settings["classifier"]["parameters"]["alpha"]),
         promise_holds=bool(calibration and calibration.holds),
         promise=sentence(calibration, found),
         measured=found,
@@ -51,3 +55,13 @@ def _audits_needed(state: State, calibration: Calibration | None) -> int:
     known = sum(label in classes for label in labels.values())
     share = (known + 1) / (len(labels) + 2)
     return math.ceil(max(rows_needed(calibration.alpha) - known, 0) / share)
+
+
+def acts_after(history: History, revision: int) -> list[ActView]:
+    """What was decided after a revision, as a person reads it."""
+    standing = set(history.done)
+    return [
+        ActView(act.number, act.kind, act.told(history.state), act.at, act.number in standing)
+        for act in history.acts
+        if act.number > revision
+    ]

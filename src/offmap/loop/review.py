@@ -1,20 +1,32 @@
 """From the rows that wait to the groups that a person sees."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from offmap.loop.grouping import UNGROUPED, join, propose
 from offmap.loop.ledger import Ledger
-from offmap.loop.state import Group
+from offmap.loop.state import Group, GroupStatus, State
 from offmap.loop.views import GroupView, view
 
 
 def group_new_rows(ledger: Ledger) -> None:
     """Lets rows that came since the last grouping join a group, and proposes groups of the rest."""
+    ledger.refresh()
+    if _has_new_rows(ledger.state):
+        with ledger.turn():
+            # Another process may have grouped them while this one waited for its turn.
+            if _has_new_rows(ledger.state):
+                _group(ledger)
+
+
+def _has_new_rows(state: State) -> bool:
+    return state.grouped < max(state.rows, default=0) and bool(state.ungrouped())
+
+
+def _group(ledger: Ledger) -> None:
     state = ledger.state
-    numbers = state.ungrouped()
-    upto = max(state.rows, default=0)
-    if state.grouped >= upto or not numbers:
-        return
+    numbers, upto = state.ungrouped(), max(state.rows)
     spread, _ = ledger.spread()
     X = ledger.memory.vectors(ledger.classifier, numbers)
     live = [group for group in state.groups.values() if group.status in ("open", "skipped", "named") and group.rows]
@@ -34,6 +46,12 @@ def group_new_rows(ledger: Ledger) -> None:
         "ungrouped": int((codes == UNGROUPED).sum()),
     }
     ledger.record("grouped", content)
+
+
+def queue(ledger: Ledger, statuses: Sequence[GroupStatus]) -> list[GroupView]:
+    """Groups of some statuses as a person sees them, large and clear ones first and skipped ones last."""
+    found = [group for group in ledger.state.groups.values() if group.status in statuses and group.rows]
+    return sorted(views(ledger, found), key=lambda view: (view.status == "skipped", -view.size * view.sure, view.id))
 
 
 def views(ledger: Ledger, groups: list[Group]) -> list[GroupView]:

@@ -54,10 +54,30 @@ class AuditRow:
 
 
 @dataclass(frozen=True)
+class ActView:
+    """One decision, undo or redo, as a person reads it.
+
+    Args:
+        number: The revision that it made.
+        kind: "named", "merged", "learnt", "undone", …
+        sentence: What was done.
+        at: When, in UTC, as ISO 8601 writes it.
+        stands: Whether it is a decision that counts, and was not undone.
+    """
+
+    number: int
+    kind: str
+    sentence: str
+    at: str
+    stands: bool
+
+
+@dataclass(frozen=True)
 class Status:
     """Where a world stands.
 
     Args:
+        revision: Number of acts and observations so far; an act takes it as ``expected``.
         version: The version of the model in use; None before the first lesson.
         classes: Number of known classes.
         observed: Rows observed so far.
@@ -71,6 +91,7 @@ class Status:
         audit_rows_needed: How many more audit rows to label so that the rate can be kept.
     """
 
+    revision: int
     version: int | None
     classes: int
     observed: int

@@ -1,30 +1,25 @@
 """The object that a person or a service holds: one world, kept in one folder, resumable at any moment."""
 
-import copy
 import os
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self, final
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offmap import parameters
-from offmap.labels import check_labels
-from offmap.loop import checks
-from offmap.loop.auditing import draw, new_audits
-from offmap.loop.configuration import describe, require_incremental, restore
-from offmap.loop.folder import make_journal, open_journal, read_model
-from offmap.loop.grouping import halves
+from offmap.loop import checks, decisions, lessons, stream
+from offmap.loop.acts import Subject, require_current
+from offmap.loop.auditing import draw
+from offmap.loop.configuration import settings_of
+from offmap.loop.home import Home, make_home, open_home
 from offmap.loop.ledger import Ledger
-from offmap.loop.report import status_of
-from offmap.loop.review import group_new_rows, views
-from offmap.loop.rows import as_given, pack
+from offmap.loop.report import acts_after, status_of
+from offmap.loop.review import group_new_rows, queue
 from offmap.loop.state import GroupStatus, Label, State
-from offmap.loop.views import AuditRow, GroupView, Status
+from offmap.loop.views import ActView, AuditRow, GroupView, Status
 from offmap.openset.incremental import IncrementalClassifier
-from offmap.parameters import Count, Natural, Share
-from offmap.store import Journal
+from offmap.parameters import Count
 from offmap.verdict import Verdict
 
 
@@ -32,13 +27,15 @@ from offmap.verdict import Verdict
 class OpenWorld:
     """Finds rows of unknown classes, groups them, learns the groups that a person names, and keeps its promise.
 
-    Everything is in one folder. Each act is one entry of a journal, on disk when the method returns; the state is what
-    the entries add up to. Use ``create`` or ``open``, and ``close`` or a ``with`` block at the end: one process at a
-    time can have the folder open.
+    Each act is one entry of a journal, on disk when the method returns; the state is what the entries add up to. The
+    journal is in a folder, which one process at a time can have open, or in a PostgreSQL database, where several take
+    turns and each sees what the others did. Use ``create`` or ``open``, and ``close`` or a ``with`` block at the end.
+
+    An act takes ``expected``, the ``revision`` that the reader saw when deciding. If what the act is about was changed
+    since, ``StaleActError`` says how, and nothing is done.
 
     Args:
-        folder: The folder.
-        journal: Its open journal.
+        home: Where the world is kept.
 
     Example:
         >>> import tempfile
@@ -58,8 +55,8 @@ class OpenWorld:
         8
     """
 
-    def __init__(self, folder: Path, journal: Journal) -> None:
-        self._ledger = Ledger(folder, journal)
+    def __init__(self, home: Home) -> None:
+        self._ledger = Ledger(home)
 
     @classmethod
     def create(
@@ -71,52 +68,45 @@ class OpenWorld:
         review: float = 0.2,
         min_group: int = 5,
         seed: int = 0,
+        store: str | None = None,
     ) -> Self:
-        """Makes a world in a new folder.
+        """Makes a world in a new folder, or in a database.
 
         Args:
-            path: The folder.
+            path: The folder, or the name of the world in the database.
             classifier: An unfitted classifier that has ``partial_fit``.
             alpha: False-alarm rate to keep; by default that of the classifier.
             review: Rows with a p-value up to this wait to be grouped, though those above ``alpha`` are not rejected. A
                 model that rejects little, in order to keep its promise, still finds new classes among them.
             min_group: Smallest group that is proposed, and fewest rows from which a new class is learnt.
             seed: Seed of audits and groups, and of the classifier if it has none.
+            store: URL of a PostgreSQL database, as ``postgresql://user@host/database``, that keeps the journal, the
+                rows and the versions of the model; by default they are in the folder.
         """
-        parameters.require("review", review, Share)
-        parameters.require("min_group", min_group, Count)
-        parameters.require("seed", seed, Natural)
-        chosen = copy.deepcopy(require_incremental(classifier))
-        chosen.set_params(alpha=chosen.alpha if alpha is None else alpha)
-        if chosen.random_state is None:
-            chosen.set_params(random_state=seed)
-        content = {
-            "classifier": describe(chosen),
-            "review": float(review),
-            "min_group": int(min_group),
-            "seed": int(seed),
-        }
-        journal = make_journal(path)
-        journal.append("created", content)
-        return cls(Path(path), journal)
+        content = settings_of(classifier, alpha=alpha, review=review, min_group=min_group, seed=seed)
+        home = make_home(path, store)
+        home.journal.append("created", content, after=0)
+        return cls(home)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, wait: float = 0.0) -> Self:
-        """Opens the world in a folder.
+    def open(cls, path: str | os.PathLike[str], *, store: str | None = None, wait: float | None = None) -> Self:
+        """Opens a world.
 
         Args:
-            path: The folder.
-            wait: Seconds to wait for another process to close it.
+            path: The folder, or the name of the world in the database.
+            store: URL of the PostgreSQL database that keeps it, if it is not in a folder.
+            wait: Seconds to wait for other processes: for one that has the folder open, by default not at all, or for
+                a turn in the database, by default a minute.
         """
-        journal = open_journal(path, wait)
+        home = open_home(path, store, wait)
         try:
-            return cls(Path(path), journal)
+            return cls(home)
         except BaseException:
-            journal.close()
+            home.journal.close()
             raise
 
     def close(self) -> None:
-        """Lets go of the folder; nothing needs to be saved, since every act is on disk already."""
+        """Lets go of the folder or the database; nothing needs to be saved, since every act is on disk already."""
         self._ledger.journal.close()
 
     def __enter__(self) -> Self:
@@ -131,24 +121,41 @@ class OpenWorld:
         return self._ledger.state
 
     @property
+    def revision(self) -> int:
+        """Number of the last entry of the journal that ``state`` includes; every act makes it larger."""
+        return self._ledger.history.revision
+
+    def refresh(self) -> int:
+        """Takes in what other processes did, as every act does by itself, and returns the revision."""
+        self._ledger.refresh()
+        return self.revision
+
+    def acts(self, after: int = 0) -> list[ActView]:
+        """Decisions, undos and redos after a revision, in order; what was undone is among them."""
+        return acts_after(self._ledger.history, after)
+
+    @contextmanager
+    def _turn(self, expected: int | None, *subjects: Subject) -> Iterator[Ledger]:
+        """Takes in what others did, and refuses an act that is stale by it."""
+        with self._ledger.turn():
+            history = self._ledger.history
+            require_current(
+                history.acts, history.state, expected=expected, revision=history.revision, subjects=subjects
+            )
+            yield self._ledger
+
+    @property
     def classifier(self) -> IncrementalClassifier:
         """The version of the model in use, to be read and not to be fitted."""
         return self._ledger.classifier
 
-    def teach(self, X: Any, y: ArrayLike) -> int:
+    def teach(self, X: Any, y: ArrayLike, *, expected: int | None = None) -> int:
         """Learns labelled rows that are a random sample of their classes, and returns the new version.
 
         A share of them is held out to set the threshold. Rows that were found by reviewing belong to ``learn``.
         """
-        rows = as_given(X)
-        labels = check_labels(self, rows, y)
-        taught = self.state.version is not None
-        model = copy.deepcopy(self.classifier) if taught else restore(self._ledger.settings["classifier"])
-        model.partial_fit(rows, labels)
-        first = self._ledger.journal.next_row()
-        numbers = range(first, first + len(rows))
-        lesson = dict(zip(numbers, labels.tolist(), strict=True))
-        return self._ledger.new_version("taught", model, lesson, dict(zip(numbers, pack(rows), strict=True)))
+        with self._turn(expected) as ledger:
+            return lessons.teach(ledger, X, y)
 
     def observe(self, X: Any, ids: Iterable[Label] | None = None) -> Verdict:
         """Assesses rows of the stream; the unusual ones wait to be grouped.
@@ -158,17 +165,7 @@ class OpenWorld:
             ids: Your name of each row, by default a number. A row that was observed before under its id is assessed
                 again and has no other effect.
         """
-        rows, ledger = as_given(X), self._ledger
-        verdict, packed = ledger.classifier.assess(rows), pack(rows)
-        first = ledger.journal.next_row()
-        names = checks.ids_of(len(rows), ids, first)
-        fresh = checks.new_rows(names, packed, self.state, ledger.journal)
-        numbers = list(range(first, first + len(fresh)))
-        if fresh:
-            content = {"rows": numbers, "ids": [names[place] for place in fresh], "version": self.state.version}
-            payload = {number: packed[place] for number, place in zip(numbers, fresh, strict=True)}
-            ledger.record("observed", content | ledger.columns(verdict, fresh), payload)
-        return verdict
+        return stream.observe(self._ledger, X, ids)
 
     def groups(self, *statuses: GroupStatus, limit: int | None = None) -> list[GroupView]:
         """The groups that wait for a decision, large and clear ones first and skipped ones last.
@@ -180,52 +177,41 @@ class OpenWorld:
             limit: At most so many.
         """
         group_new_rows(self._ledger)
-        wanted = statuses or ("open", "skipped")
-        found = [group for group in self.state.groups.values() if group.status in wanted and group.rows]
-        shown = views(self._ledger, found)
-        shown.sort(key=lambda view: (view.status == "skipped", -view.size * view.sure, view.id))
-        return shown[:limit]
+        return queue(self._ledger, statuses or ("open", "skipped"))[:limit]
 
     def rows(self, ids: Iterable[Label]) -> NDArray[Any]:
         """Observed rows as they were given, by their ids."""
         return self._ledger.memory.rows([checks.number_of(self.state, identity) for identity in ids])
 
-    def name(self, group: int, label: Label) -> None:
+    def name(self, group: int, label: Label, *, expected: int | None = None) -> None:
         """Says which class a group is; it may be a known class. ``learn`` teaches it to the model."""
-        found = checks.live_group(self.state, group)
-        self._ledger.record("named", {"group": found.id, "label": self._ledger.checked_label(label)})
+        with self._turn(expected, ("group", group)) as ledger:
+            decisions.name(ledger, group, label)
 
-    def merge(self, group: int, other: int) -> None:
+    def merge(self, group: int, other: int, *, expected: int | None = None) -> None:
         """Moves all rows of ``other`` into ``group``, which keeps its id; ``other`` is closed."""
-        kept, gone = checks.live_group(self.state, group), checks.live_group(self.state, other)
-        if kept.id == gone.id:
-            raise ValueError(f"group {group} cannot be merged with itself; name two groups")
-        self._ledger.record("merged", {"group": kept.id, "other": gone.id})
+        with self._turn(expected, ("group", group), ("group", other)) as ledger:
+            decisions.merge(ledger, group, other)
 
-    def split(self, group: int) -> tuple[int, int]:
+    def split(self, group: int, *, expected: int | None = None) -> tuple[int, int]:
         """Closes a group and makes two of it, where its rows are furthest apart; returns their ids."""
-        found = checks.live_group(self.state, group)
-        if len(found.rows) < 2:
-            raise ValueError(f"group {group} has {len(found.rows)} row(s); it takes two to split it")
-        side = halves(self._ledger.memory.vectors(self.classifier, found.rows), self._ledger.spread()[0])
-        first = self._ledger.history.next_group
-        parts = [(first + half, [row for row, s in zip(found.rows, side, strict=True) if s == half]) for half in (0, 1)]
-        self._ledger.record("split", {"group": found.id, "parts": parts})
-        return first, first + 1
+        with self._turn(expected, ("group", group)) as ledger:
+            return decisions.split(ledger, group)
 
-    def move(self, row: Label, group: int) -> None:
+    def move(self, row: Label, group: int, *, expected: int | None = None) -> None:
         """Moves one row, named by its id, into a group."""
-        number, found = checks.number_of(self.state, row), checks.live_group(self.state, group)
-        checks.require_untaught(self.state, number)
-        self._ledger.record("moved", {"row": number, "group": found.id})
+        with self._turn(expected, ("row", row), ("group", group)) as ledger:
+            decisions.move(ledger, row, group)
 
-    def discard(self, group: int) -> None:
+    def discard(self, group: int, *, expected: int | None = None) -> None:
         """Takes a group out of the queue; ``name``, ``skip`` or ``undo`` bring it back."""
-        self._ledger.record("discarded", {"group": checks.live_group(self.state, group).id})
+        with self._turn(expected, ("group", group)) as ledger:
+            decisions.discard(ledger, group)
 
-    def skip(self, group: int) -> None:
+    def skip(self, group: int, *, expected: int | None = None) -> None:
         """Puts a group at the end of the queue."""
-        self._ledger.record("skipped", {"group": checks.live_group(self.state, group).id})
+        with self._turn(expected, ("group", group)) as ledger:
+            decisions.skip(ledger, group)
 
     def audit(self, n: int) -> list[AuditRow]:
         """Draws random rows of the stream to label, so that the false-alarm rate can be kept and measured.
@@ -235,59 +221,38 @@ class OpenWorld:
         too if it can score a training row as if it had not seen it, as ``AnalyticClassifier`` can.
         """
         parameters.require("n", n, Count)
-        return draw(self._ledger, n)
+        with self._ledger.turn():
+            return draw(self._ledger, n)
 
-    def label(self, row: Label, label: Label) -> None:
+    def label(self, row: Label, label: Label, *, expected: int | None = None) -> None:
         """Says which class one row is of, for ``learn``. Labels of audit rows also set the next threshold."""
-        number = checks.number_of(self.state, row)
-        checks.require_untaught(self.state, number)
-        self._ledger.record("labelled", {"row": number, "label": self._ledger.checked_label(label)})
+        with self._turn(expected, ("row", row)) as ledger:
+            decisions.label(ledger, row, label)
 
-    def learn(self) -> int:
+    def learn(self, *, expected: int | None = None) -> int:
         """Teaches named groups and labelled rows to the model, sets its threshold anew, and returns the new version.
 
         Rows that still wait are assessed again; those that the new version knows leave their groups.
         """
-        rows = self._ledger.lesson()
-        if not rows and not new_audits(self.state):
-            raise ValueError(checks.nothing_to_learn(self.state, self._ledger.settings["min_group"]))
-        model = copy.deepcopy(self.classifier)
-        labels = np.asarray(list(rows.values()))
-        # Without new rows the held-out ones are scored again all the same, so that audit rows can set the threshold.
-        if rows:
-            model.partial_fit(self._ledger.memory.rows(list(rows)), labels, calibrate=False)
-        else:
-            model.calibrate_again()
-        return self._ledger.new_version("learnt", model, rows)
+        with self._turn(expected) as ledger:
+            return lessons.learn(ledger)
 
-    def undo(self) -> str | None:
+    def undo(self, *, expected: int | None = None) -> str | None:
         """Takes the last decision back and says what it was; None if there is none. What was observed stays."""
-        if not self._ledger.history.done:
-            return None
-        kind = self._ledger.history.kind_of(self._ledger.history.done[-1])
-        self._ledger.record("undone", {})
-        return kind
+        with self._turn(expected) as ledger:
+            return decisions.undo(ledger)
 
-    def redo(self) -> str | None:
+    def redo(self, *, expected: int | None = None) -> str | None:
         """Makes the decision again that was undone last and says what it was; None if there is none."""
-        if not self._ledger.history.undone:
-            return None
-        kind = self._ledger.history.kind_of(self._ledger.history.undone[-1])
-        self._ledger.record("redone", {})
-        return kind
+        with self._turn(expected) as ledger:
+            return decisions.redo(ledger)
 
-    def rollback(self, version: int) -> None:
+    def rollback(self, version: int, *, expected: int | None = None) -> None:
         """Returns to an earlier version of the model; groups learnt since are named again and wait for ``learn``."""
-        model = checks.earlier_version(self.state, version)
-        later = [number for number, row in self.state.rows.items() if row.version > version]
-        content = {
-            "version": version,
-            "untaught": checks.taught_since(self._ledger.history, version),
-            "assessed": self._ledger.assessed(read_model(self._ledger.folder, model), later),
-        }
-        self._ledger.record("rolled back", content)
+        with self._turn(expected) as ledger:
+            lessons.rollback(ledger, version)
 
     def status(self) -> Status:
         """Counts, the promise that holds now, and how many audit rows it asks for."""
-        alpha = float(self._ledger.settings["classifier"]["parameters"]["alpha"])
-        return status_of(self.state, alpha, to_learn=len(self._ledger.lesson()))
+        self._ledger.refresh()
+        return status_of(self._ledger)

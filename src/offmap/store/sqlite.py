@@ -4,12 +4,12 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, final
 
-from offmap.store.journal import Entry, JournalInUse, JournalUnreadable
+from offmap.store.journal import Entry, JournalInUse, JournalUnreadable, encoded, require_seen
 
 SCHEMA = 1
 _TABLES = """
@@ -29,14 +29,14 @@ class SQLiteJournal:
 
     Args:
         path: The file.
-        create: Whether to make it; it must not exist then, and must exist otherwise.
+        create: Whether to make it; it must have no entries then, and must exist otherwise.
         wait: Seconds to wait for another process to close the journal.
 
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     journal = SQLiteJournal(Path(folder) / "journal.sqlite", create=True)
-        ...     _ = journal.append("named", {"group": 7, "label": "card swallowed"})
+        ...     _ = journal.append("named", {"group": 7, "label": "card swallowed"}, after=0)
         ...     print(list(journal.entries()))
         ...     journal.close()
         [Entry(number=1, kind='named', content={'group': 7, 'label': 'card swallowed'})]
@@ -44,8 +44,6 @@ class SQLiteJournal:
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, wait: float = 0.0) -> None:
         self._path = Path(path)
-        if create and self._path.exists():
-            raise FileExistsError(f"{self._path} exists already; open it, or choose another folder")
         if not create and not self._path.is_file():
             raise FileNotFoundError(f"there is no journal {self._path}")
         self._database = sqlite3.connect(self._path, timeout=wait, isolation_level=None, check_same_thread=False)
@@ -63,45 +61,56 @@ class SQLiteJournal:
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = FULL")
         run("BEGIN IMMEDIATE")
-        if create:
+        found = run("PRAGMA user_version").fetchone()[0]
+        # A process that was killed while it made the journal leaves one without entries: it can be made again.
+        if create and not found and not run("SELECT 1 FROM sqlite_master").fetchone():
             for statement in _TABLES.strip().split("\n"):
                 run(statement)
             run(f"PRAGMA user_version = {SCHEMA}")
-        found = run("PRAGMA user_version").fetchone()[0]
+            found = SCHEMA
         run("COMMIT")
-        if found > SCHEMA:
+        self._require_readable(found)
+        if create and self._last():
+            raise FileExistsError(f"{self._path} exists already; open it, or choose another folder")
+
+    def _require_readable(self, schema: int) -> None:
+        if schema > SCHEMA:
             raise JournalUnreadable(
-                f"{self._path} was written by a newer release (schema {found}, this one reads up to {SCHEMA}); "
+                f"{self._path} was written by a newer release (schema {schema}, this one reads up to {SCHEMA}); "
                 "update offmap"
             )
-        if found < 1:
+        if schema < 1:
             raise JournalUnreadable(f"{self._path} is not a journal")
 
-    def append(self, kind: str, content: Mapping[str, Any], rows: Mapping[int, bytes] | None = None) -> Entry:
+    def turn(self) -> AbstractContextManager[None]:
+        """Does nothing: no other process can append while this one has the file open."""
+        return nullcontext()
+
+    def append(
+        self, kind: str, content: Mapping[str, Any], rows: Mapping[int, bytes] | None = None, *, after: int
+    ) -> Entry:
         """Writes one entry, and the rows that came with it, all or nothing; they are on disk when it returns."""
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        at = datetime.now(UTC).isoformat(timespec="seconds")
+        text, at = encoded(content), datetime.now(UTC).isoformat(timespec="seconds")
         with self._translated():
             self._database.execute("BEGIN IMMEDIATE")
             try:
+                require_seen(self._path, self._last(), after)
                 self._database.executemany("INSERT INTO rows VALUES (?, ?)", (rows or {}).items())
-                number = self._database.execute(
-                    "INSERT INTO entries (at, kind, content) VALUES (?, ?, ?)", (at, kind, text)
-                ).lastrowid
+                self._database.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (after + 1, at, kind, text))
                 self._database.execute("COMMIT")
             except BaseException:
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
                 raise
-        assert number is not None
-        return Entry(number, kind, json.loads(text))
+        return Entry(after + 1, kind, json.loads(text), at)
 
-    def entries(self) -> Iterator[Entry]:
-        """All entries, in order."""
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """The entries with a number above ``after``, in order."""
+        query = "SELECT number, kind, content, at FROM entries WHERE number > ? ORDER BY number"
         with self._translated():
-            found = self._database.execute("SELECT number, kind, content FROM entries ORDER BY number").fetchall()
-        for number, kind, content in found:
-            yield Entry(number, kind, json.loads(content))
+            found = self._database.execute(query, (after,)).fetchall()
+        for number, kind, content, at in found:
+            yield Entry(number, kind, json.loads(content), at)
 
     def rows(self, numbers: Iterable[int]) -> dict[int, bytes]:
         """The rows with these numbers."""
@@ -119,6 +128,9 @@ class SQLiteJournal:
         """The smallest number that is above those of all rows."""
         with self._translated():
             return int(self._database.execute("SELECT coalesce(max(number), 0) + 1 FROM rows").fetchone()[0])
+
+    def _last(self) -> int:
+        return int(self._database.execute("SELECT coalesce(max(number), 0) FROM entries").fetchone()[0])
 
     def close(self) -> None:
         """Lets go of the file; closing twice does nothing."""

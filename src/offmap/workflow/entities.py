@@ -69,9 +69,9 @@ def remove_entities(model: EntityDetector, entities: Sequence[str]) -> EntityDet
     return model.remove_entities(np.asarray([int(entity) for entity in entities]))
 
 
-def load_entity_model(path: str | os.PathLike[str]) -> EntityDetector:
+def load_entity_model(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> EntityDetector:
     """Restores a saved model of many entities; other models are refused."""
-    model = load_model(path)
+    model = load_model(path, trusted)
     if not isinstance(model, EntityDetector):
         raise ValueError(f"{os.fspath(path)} must hold a model of entities; a {type(model).__name__} knows none")
     return model

@@ -1,6 +1,7 @@
 """All that a model file says of itself."""
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from offmap import tensorfile
@@ -8,9 +9,9 @@ from offmap.data import TableEncoder
 from offmap.workflow.fitting import Estimator, encoder_of, load_model, summary_of
 
 
-def information_on(path: str | os.PathLike[str]) -> dict[str, Any]:
+def information_on(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> dict[str, Any]:
     """What was fitted and how, what is promised, which columns the model reads, and the versions that made it."""
-    model = load_model(path)
+    model = load_model(path, trusted)
     parameters = {name: value for name, value in model.get_params(deep=False).items() if value is not None}
     known = {"model": os.fspath(path), **summary_of(model)}
     known["parameters"] = {name: _shown(value) for name, value in parameters.items()}

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from offmap.base import OpenSetClassifier
 from offmap.collaborative.base import EntityDetector
-from offmap.data import Data, TableEncoder
+from offmap.data import Data, TableEncoder, TextEncoder
 from offmap.verdict import Verdict
 from offmap.workflow.entities import NewEntities, assess_entities
 from offmap.workflow.fitting import Estimator, encoder_of, entities_of
@@ -109,10 +109,10 @@ def _beside(identity: pd.DataFrame | None, places: Any, scores: pd.DataFrame) ->
 def require_readable(model: Estimator, data: Data) -> None:
     """Refuses texts for a model of numbers, and the other way round."""
     encoder = encoder_of(model)
-    texts, wanted = data.kind == "text", encoder is not None and not isinstance(encoder, TableEncoder)
-    if texts and not wanted:
+    if data.kind == "text" and (encoder is None or isinstance(encoder, TableEncoder)):
         raise ValueError(f"{data.name} holds texts, but the model was fitted on numbers")
-    if wanted and not texts:
+    # What an encoder of another library reads, only that encoder knows.
+    if data.kind != "text" and isinstance(encoder, TextEncoder):
         raise ValueError(
             f"{data.name} holds {data.kind}, but the model was fitted on texts; name their column with --text"
         )

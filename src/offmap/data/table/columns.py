@@ -89,8 +89,9 @@ class Standard:
 class NumberCodec:
     r"""One feature per number, and one that says whether it is missing, if any was.
 
-    A column with heavy tails, such as amounts, is mapped by $\operatorname{asinh}((x - m) / s)$ first, with median $m$
-    and interquartile range $s$: linear in the middle and logarithmic in the tails.
+    A column with heavy tails, such as amounts, has a second feature, $\operatorname{asinh}((x - m) / s)$ with median $m$
+    and interquartile range $s$: linear in the middle and logarithmic in the tails. The number itself keeps an extreme
+    value extreme; the second feature tells ordinary values apart, which beside the extremes look all the same.
 
     Args:
         truth: Whether the cells are truth values.
@@ -115,13 +116,13 @@ class NumberCodec:
         quarter, middle, three = np.quantile(present, [0.25, 0.5, 0.75])
         heavy = not truth and three > quarter and float(kurtosis((present - middle) / (three - quarter))) > _HEAVY_TAILS
         tails = [float(middle), float(three - quarter)] if heavy else []
-        standard = Standard.fit(_eased(values, tails)[:, None])
+        standard = Standard.fit(_scales(values, tails))
         return cls(truth, float(present.min()), float(present.max()), tails, standard)
 
     @property
     def feature_names(self) -> list[str]:
-        """The value, and whether it is missing."""
-        return self.standard.names(["value"])
+        """The value, the same compressed if the tails are heavy, and whether it is missing."""
+        return self.standard.names(["value", "compressed value"] if self.tails else ["value"])
 
     @property
     def about(self) -> str:
@@ -136,8 +137,8 @@ class NumberCodec:
         return found if not found.unreadable.any() else _zeros_and_ones(as_numbers(column))
 
     def encode(self, column: Any) -> Encoded:
-        """The standardised number."""
-        return self.standard.encode(_eased(self.read(column).values, self.tails)[:, None])
+        """The standardised number, and the compressed one."""
+        return self.standard.encode(_scales(self.read(column).values, self.tails))
 
 
 @dataclass(frozen=True)
@@ -214,8 +215,8 @@ def _cells(column: Any) -> NDArray[np.object_]:
     return np.where(missing, _GAP, words)
 
 
-def _eased(values: Floats, tails: list[float]) -> Floats:
-    return np.arcsinh((values - tails[0]) / tails[1]) if tails else values
+def _scales(values: Floats, tails: list[float]) -> Floats:
+    return np.column_stack([values, np.arcsinh((values - tails[0]) / tails[1])]) if tails else values[:, None]
 
 
 def _zeros_and_ones(read: Read) -> Read:

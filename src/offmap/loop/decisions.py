@@ -1,0 +1,74 @@
+"""What a person decides about groups and rows."""
+
+from offmap.loop.checks import live_group, number_of, require_untaught
+from offmap.loop.grouping import halves
+from offmap.loop.ledger import Ledger
+from offmap.loop.state import Label
+
+
+def name(ledger: Ledger, group: int, label: Label) -> None:
+    """Says which class a group is."""
+    found = live_group(ledger.state, group)
+    ledger.record("named", {"group": found.id, "label": ledger.checked_label(label)})
+
+
+def merge(ledger: Ledger, group: int, other: int) -> None:
+    """Moves all rows of ``other`` into ``group``."""
+    kept, gone = live_group(ledger.state, group), live_group(ledger.state, other)
+    if kept.id == gone.id:
+        raise ValueError(f"group {group} cannot be merged with itself; name two groups")
+    ledger.record("merged", {"group": kept.id, "other": gone.id})
+
+
+def split(ledger: Ledger, group: int) -> tuple[int, int]:
+    """Makes two groups of one, where its rows are furthest apart; returns their ids."""
+    found = live_group(ledger.state, group)
+    if len(found.rows) < 2:
+        raise ValueError(f"group {group} has {len(found.rows)} row(s); it takes two to split it")
+    side = halves(ledger.memory.vectors(ledger.classifier, found.rows), ledger.spread()[0])
+    first = ledger.history.next_group
+    parts = [(first + half, [row for row, s in zip(found.rows, side, strict=True) if s == half]) for half in (0, 1)]
+    ledger.record("split", {"group": found.id, "parts": parts})
+    return first, first + 1
+
+
+def move(ledger: Ledger, row: Label, group: int) -> None:
+    """Moves one row into a group."""
+    number, found = number_of(ledger.state, row), live_group(ledger.state, group)
+    require_untaught(ledger.state, number)
+    ledger.record("moved", {"row": number, "group": found.id})
+
+
+def discard(ledger: Ledger, group: int) -> None:
+    """Takes a group out of the queue."""
+    ledger.record("discarded", {"group": live_group(ledger.state, group).id})
+
+
+def skip(ledger: Ledger, group: int) -> None:
+    """Puts a group at the end of the queue."""
+    ledger.record("skipped", {"group": live_group(ledger.state, group).id})
+
+
+def label(ledger: Ledger, row: Label, label: Label) -> None:
+    """Says which class one row is of."""
+    number = number_of(ledger.state, row)
+    require_untaught(ledger.state, number)
+    ledger.record("labelled", {"row": number, "label": ledger.checked_label(label)})
+
+
+def undo(ledger: Ledger) -> str | None:
+    """Takes the last decision back and says what it was; None if there is none."""
+    if not ledger.history.done:
+        return None
+    kind = ledger.history.decision(ledger.history.done[-1]).kind
+    ledger.record("undone", {})
+    return kind
+
+
+def redo(ledger: Ledger) -> str | None:
+    """Makes the decision again that was undone last and says what it was; None if there is none."""
+    if not ledger.history.undone:
+        return None
+    kind = ledger.history.decision(ledger.history.undone[-1]).kind
+    ledger.record("redone", {})
+    return kind

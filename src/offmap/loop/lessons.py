@@ -1,0 +1,53 @@
+"""Versions of the model: taught by labelled rows, learnt from what was named, and rolled back."""
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from offmap.labels import check_labels
+from offmap.loop import checks
+from offmap.loop.auditing import new_audits
+from offmap.loop.configuration import restore
+from offmap.loop.ledger import Ledger
+from offmap.loop.rows import as_given, pack
+
+
+def teach(ledger: Ledger, X: Any, y: ArrayLike) -> int:
+    """Learns labelled rows that are a random sample of their classes, and returns the new version."""
+    rows = as_given(X)
+    model = copy.deepcopy(ledger.classifier) if ledger.state.version else restore(ledger.settings["classifier"])
+    labels = check_labels(model, rows, y)
+    model.partial_fit(rows, labels)
+    first = ledger.journal.next_row()
+    numbers = range(first, first + len(rows))
+    lesson = dict(zip(numbers, labels.tolist(), strict=True))
+    return ledger.new_version("taught", model, lesson, dict(zip(numbers, pack(rows), strict=True)))
+
+
+def learn(ledger: Ledger) -> int:
+    """Teaches named groups and labelled rows to the model, sets its threshold anew, and returns the new version."""
+    rows = ledger.lesson()
+    if not rows and not new_audits(ledger.state):
+        raise ValueError(checks.nothing_to_learn(ledger.state, ledger.settings["min_group"]))
+    model = copy.deepcopy(ledger.classifier)
+    # Without new rows the held-out ones are scored again all the same, so that audit rows can set the threshold.
+    if rows:
+        labels = np.asarray(list(rows.values()))
+        model.partial_fit(ledger.memory.rows(list(rows)), labels, calibrate=False)
+    else:
+        model.calibrate_again()
+    return ledger.new_version("learnt", model, rows)
+
+
+def rollback(ledger: Ledger, version: int) -> None:
+    """Returns to an earlier version of the model."""
+    model = checks.earlier_version(ledger.state, version)
+    later = [number for number, row in ledger.state.rows.items() if row.version > version]
+    content = {
+        "version": version,
+        "untaught": checks.taught_since(ledger.history, version),
+        "assessed": ledger.assessed(ledger.home.read_model(model), later),
+    }
+    ledger.record("rolled back", content)

@@ -1,0 +1,71 @@
+"""``torchrun -m offmap fit``: one model file from two processes, and none if a process is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from torch import Tensor, nn
+from torch.optim import SGD
+
+import offmap
+from offmap.distributed import Processes
+from offmap.errors import WorkFailed
+from offmap.train import Batch, Batches, descend, train
+from tests.scale import processes as several
+from tests.scale.test_distributed import ROWS
+from tests.training_runs import squares
+
+
+def torchrun(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "offmap"]
+    return subprocess.run([*launcher, *arguments], cwd=folder, capture_output=True, text=True, timeout=300)
+
+
+def test_two_processes_write_one_model(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(301, 3))
+    np.save(tmp_path / "rows.npy", rows)
+    done = torchrun(tmp_path, *["fit", "vae", "rows.npy", "--out", "model.safetensors", "--set", "epochs=2", "--json"])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count('"model"') == 1
+    assert done.stderr.count("wrote model.safetensors") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.safetensors", "rows.npy"]
+    model = offmap.load(tmp_path / "model.safetensors")
+    assert len(model.calibration_novelty_) == 30
+    assert len(model.history_["kl"]) == 2
+
+
+def killed(processes: Processes, folder: Path) -> None:
+    """Trains and writes a file, but the second process is killed on the way."""
+    network = nn.Linear(2, 1)
+    optimizer = SGD(network.parameters(), lr=0.1)
+    step = descend(optimizer, squares(network))
+
+    def deadly(batch: Batch) -> dict[str, Tensor]:
+        if processes.rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return step(batch)
+
+    train(deadly, Batches((ROWS,), size=9), epochs=2, state={"network": network})
+    (folder / "model").touch()
+
+
+def told(folder: Path, rank: int) -> None:
+    """Runs ``killed`` and keeps what it said."""
+    try:
+        several.work_at(f"file://{folder}/meeting?rank={rank}&world_size=2", killed, (folder,))
+    except WorkFailed as error:
+        (folder / "message").write_text(str(error))
+
+
+def test_a_killed_process_is_named_and_nothing_is_written(tmp_path: Path) -> None:
+    started = [several.context().Process(target=told, args=(tmp_path, rank)) for rank in range(2)]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(timeout=120)
+    assert started[1].exitcode == -signal.SIGKILL
+    assert (tmp_path / "message").read_text().startswith("process 0 of 2 stopped: process 1 does not answer")
+    assert not (tmp_path / "model").exists()
