@@ -20,6 +20,7 @@ class Decision:
         number: Number of its entry.
         kind: What was done, such as "named".
         content: Its details.
+        at: When, in UTC, as ISO 8601 writes it.
         stands: Whether it counts; otherwise it was undone.
         undo_steps: How many undos take it back, with all that came after it; 0 if it does not stand.
         redo_steps: How many redos bring it back; 0 if it stands, or other decisions took its place.
@@ -28,6 +29,7 @@ class Decision:
     number: int
     kind: str
     content: Mapping[str, Any]
+    at: str
     stands: bool
     undo_steps: int
     redo_steps: int
@@ -49,7 +51,7 @@ def decisions(world: OpenWorld, limit: int | None = None) -> list[Decision]:
             break
         if entry.kind in DECISIONS:
             steps, again = undo.get(entry.number, 0), redo.get(entry.number, 0)
-            found.append(Decision(entry.number, entry.kind, entry.content, steps > 0, steps, again))
+            found.append(Decision(entry.number, entry.kind, entry.content, entry.at, steps > 0, steps, again))
     return found
 
 

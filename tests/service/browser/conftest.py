@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
-_ARGUMENTS = [
+ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
     "--no-first-run",
@@ -21,16 +21,21 @@ _MILLISECONDS = 60_000
 expect.set_options(timeout=_MILLISECONDS)
 
 
+def browser_path() -> str | None:
+    """The browser of this machine."""
+    return next(filter(None, map(shutil.which, _NAMES)), None)
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    path = next(filter(None, map(shutil.which, _NAMES)), None)
+    path = browser_path()
     if path is None:
-        advice = "there is no Chromium on this machine; make browser installs it, or apt-get install chromium"
-        if os.environ.get("OFFMAP_REQUIRE_BROWSER"):
+        advice = "there is no Chromium on this machine; make browser gets one"
+        if os.environ.get("OFFMAP_REQUIRE_BROWSER") == "1":
             pytest.fail(advice)
         pytest.skip(advice)
     with sync_playwright() as playwright:
-        yield (launched := playwright.chromium.launch(executable_path=path, args=_ARGUMENTS))
+        yield (launched := playwright.chromium.launch(executable_path=path, args=ARGUMENTS))
         launched.close()
 
 

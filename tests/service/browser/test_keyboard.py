@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
+
 from tests.service.browser.server import Server
 from tests.service.browser.worlds import STREAM, digits_split, digits_world
 
@@ -24,7 +25,8 @@ def groups(server: Server, **query: str) -> list[dict[str, Any]]:
 
 def pure_groups(server: Server) -> dict[int, list[int]]:
     """Groups that are clearly of an unknown digit, by digit, in the order of the queue."""
-    truth, found = digits_split().y_test, {}
+    truth = digits_split().y_test
+    found: dict[int, list[int]] = {}
     for group in groups(server):
         digit, count = Counter(int(truth[row]) for row in group["rows"]).most_common(1)[0]
         if digit > 6 and count >= 0.8 * group["size"]:

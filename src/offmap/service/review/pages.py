@@ -13,7 +13,6 @@ from offmap.service.review.form import Form
 from offmap.service.review.group_page import group_content
 from offmap.service.review.rendering import render
 from offmap.service.review.sentences import in_words
-from offmap.service.worlds import revision_of
 
 _HISTORY, _AUDIT_ROWS = 100, 24
 
@@ -130,7 +129,7 @@ def _page(template: str, desk: Desk, shell: Shell, notice: Notice, page: str, co
         notice=notice,
         page=page,
         status=status,
-        revision=revision_of(desk.world),
+        revision=status.revision,
         handled=handled,
         waiting_groups=groups.get("open", 0) + groups.get("skipped", 0),
         decided=sum(decision.stands and decision.kind != "taught" for decision in made),

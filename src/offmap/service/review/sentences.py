@@ -13,7 +13,7 @@ def in_words(world: OpenWorld, decision: Decision) -> str:
     """One decision as a sentence without its full stop.
 
     Example:
-        >>> named = Decision(3, "named", {"group": 7, "label": "card swallowed"}, True, 1, 0)
+        >>> named = Decision(3, "named", {"group": 7, "label": "card swallowed"}, "", True, 1, 0)
         >>> in_words(None, named)
         'Group 7 named “card swallowed”'
     """
