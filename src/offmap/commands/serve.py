@@ -46,7 +46,7 @@ def serve(
         paths = [*(given or ()), *([_demo(tell)] if demo else [])]
         if not paths:
             raise ValueError("name a world or a model to serve, or use --demo")
-        worlds, models = sort_out(paths)
+        worlds, models = sort_out(paths, store)
         settings = Settings(
             worlds=worlds,
             models=models,

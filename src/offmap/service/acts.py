@@ -1,6 +1,6 @@
 """``/v1/worlds``: every act of the open-world loop over HTTP. What is answered with 200 is on disk."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any, TypeVar
 
@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from offmap.loop import GroupView, OpenWorld
 from offmap.service import openapi, schemas
 from offmap.service.problems import Problem
-from offmap.service.worlds import WorldHandle, revision_of
+from offmap.service.worlds import WorldHandle
 
 router = APIRouter(prefix="/v1/worlds", tags=["Worlds"], responses=openapi.STALE)
 T = TypeVar("T")
@@ -36,7 +36,7 @@ async def status(request: Request, world: str) -> schemas.WorldStatus:
     def read(opened: OpenWorld) -> dict[str, Any]:
         found = opened.status()
         measured = None if found.measured is None else list(found.measured)
-        return asdict(found) | {"measured": measured, "revision": revision_of(opened)}
+        return asdict(found) | {"measured": measured}
 
     return schemas.WorldStatus(**await handle_of(request, world).read(read))
 
@@ -52,7 +52,7 @@ async def groups(
 
     def read(opened: OpenWorld) -> schemas.Groups:
         found = opened.groups(*(status or ()), limit=limit)
-        return schemas.Groups(groups=[_group(view) for view in found], revision=revision_of(opened))
+        return schemas.Groups(groups=[_group(view) for view in found], revision=opened.revision)
 
     return await handle_of(request, world).read(read)
 
@@ -64,7 +64,7 @@ async def rows(request: Request, world: str, id: Annotated[list[str], Query(max_
     def read(opened: OpenWorld) -> schemas.Rows:
         ids = [_row_id(opened, each) for each in id]
         shown = [_row(opened, identity, row) for identity, row in zip(ids, opened.rows(ids), strict=True)]
-        return schemas.Rows(rows=shown, revision=revision_of(opened))
+        return schemas.Rows(rows=shown, revision=opened.revision)
 
     return await handle_of(request, world).read(read)
 
@@ -72,45 +72,44 @@ async def rows(request: Request, world: str, id: Annotated[list[str], Query(max_
 @router.post("/{world}/name")
 async def name(request: Request, world: str, act: schemas.Name) -> schemas.Done:
     """Says which class a group is; `learn` teaches it to the model."""
-    return await _done(request, world, act, lambda opened: opened.name(act.group, act.label), [act.group])
+    return await _done(request, world, lambda opened: opened.name(act.group, act.label, expected=act.revision))
 
 
 @router.post("/{world}/merge")
 async def merge(request: Request, world: str, act: schemas.Merge) -> schemas.Done:
     """Moves all rows of `other` into `group`."""
-    about = [act.group, act.other]
-    return await _done(request, world, act, lambda opened: opened.merge(act.group, act.other), about)
+    return await _done(request, world, lambda opened: opened.merge(act.group, act.other, expected=act.revision))
 
 
 @router.post("/{world}/split")
 async def split(request: Request, world: str, act: schemas.GroupAct) -> schemas.Split:
     """Makes two groups of one, where its rows are furthest apart."""
-    found, revision = await _acted(request, world, act, lambda opened: opened.split(act.group), [act.group])
+    found, revision = await _acted(request, world, lambda opened: opened.split(act.group, expected=act.revision))
     return schemas.Split(groups=found, revision=revision)
 
 
 @router.post("/{world}/move")
 async def move(request: Request, world: str, act: schemas.Move) -> schemas.Done:
     """Moves one row into a group."""
-    return await _done(request, world, act, lambda opened: opened.move(act.row, act.group), [act.group])
+    return await _done(request, world, lambda opened: opened.move(act.row, act.group, expected=act.revision))
 
 
 @router.post("/{world}/discard")
 async def discard(request: Request, world: str, act: schemas.GroupAct) -> schemas.Done:
     """Takes a group out of the queue; `name`, `skip` or `undo` bring it back."""
-    return await _done(request, world, act, lambda opened: opened.discard(act.group), [act.group])
+    return await _done(request, world, lambda opened: opened.discard(act.group, expected=act.revision))
 
 
 @router.post("/{world}/skip")
 async def skip(request: Request, world: str, act: schemas.GroupAct) -> schemas.Done:
     """Puts a group at the end of the queue."""
-    return await _done(request, world, act, lambda opened: opened.skip(act.group), [act.group])
+    return await _done(request, world, lambda opened: opened.skip(act.group, expected=act.revision))
 
 
 @router.post("/{world}/audit")
 async def audit(request: Request, world: str, act: schemas.Audit) -> schemas.Audited:
     """Draws random rows of the stream to label, so that the false-alarm rate can be kept and measured."""
-    found, revision = await _acted(request, world, schemas.Act(), lambda opened: opened.audit(act.n))
+    found, revision = await _acted(request, world, lambda opened: opened.audit(act.n))
     shown = [schemas.AuditRow(id=row.id, row=plain(row.row)) for row in found]
     return schemas.Audited(rows=shown, revision=revision)
 
@@ -118,53 +117,43 @@ async def audit(request: Request, world: str, act: schemas.Audit) -> schemas.Aud
 @router.post("/{world}/label")
 async def label(request: Request, world: str, act: schemas.LabelRow) -> schemas.Done:
     """Says which class one row is of."""
-    return await _done(request, world, act, lambda opened: opened.label(act.row, act.label))
+    return await _done(request, world, lambda opened: opened.label(act.row, act.label, expected=act.revision))
 
 
 @router.post("/{world}/learn")
 async def learn(request: Request, world: str, act: schemas.Act) -> schemas.Version:
     """Teaches what was named and labelled to the model, and sets its threshold anew."""
-    version, revision = await _acted(request, world, act, lambda opened: opened.learn())
+    version, revision = await _acted(request, world, lambda opened: opened.learn(expected=act.revision))
     return schemas.Version(version=version, revision=revision)
 
 
 @router.post("/{world}/undo")
 async def undo(request: Request, world: str, act: schemas.Act) -> schemas.Undone:
     """Takes the last decision back."""
-    kind, revision = await _acted(request, world, act, lambda opened: opened.undo())
+    kind, revision = await _acted(request, world, lambda opened: opened.undo(expected=act.revision))
     return schemas.Undone(kind=kind, revision=revision)
 
 
 @router.post("/{world}/redo")
 async def redo(request: Request, world: str, act: schemas.Act) -> schemas.Undone:
     """Makes the decision again that was undone last."""
-    kind, revision = await _acted(request, world, act, lambda opened: opened.redo())
+    kind, revision = await _acted(request, world, lambda opened: opened.redo(expected=act.revision))
     return schemas.Undone(kind=kind, revision=revision)
 
 
 @router.post("/{world}/rollback")
 async def rollback(request: Request, world: str, act: schemas.Rollback) -> schemas.Done:
     """Returns to an earlier version of the model; groups learnt since wait for `learn` again."""
-    return await _done(request, world, act, lambda opened: opened.rollback(act.version))
+    return await _done(request, world, lambda opened: opened.rollback(act.version, expected=act.revision))
 
 
-async def _acted(
-    request: Request, world: str, act: schemas.Act, function: Callable[[OpenWorld], T], groups: Collection[int] = ()
-) -> tuple[T, int]:
-    def run(opened: OpenWorld) -> tuple[T, int]:
-        return function(opened), revision_of(opened)
-
-    return await handle_of(request, world).act(run, revision=act.revision, groups=groups)
+async def _acted(request: Request, world: str, function: Callable[[OpenWorld], T]) -> tuple[T, int]:
+    """What an act returned, and the revision that it made."""
+    return await handle_of(request, world).act(lambda opened: (function(opened), opened.revision))
 
 
-async def _done(
-    request: Request,
-    world: str,
-    act: schemas.Act,
-    function: Callable[[OpenWorld], object],
-    groups: Collection[int] = (),
-) -> schemas.Done:
-    _, revision = await _acted(request, world, act, function, groups)
+async def _done(request: Request, world: str, function: Callable[[OpenWorld], object]) -> schemas.Done:
+    _, revision = await _acted(request, world, function)
     return schemas.Done(revision=revision)
 
 

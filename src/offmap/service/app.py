@@ -20,6 +20,9 @@ from offmap.service.security import Keys
 from offmap.service.settings import Settings
 from offmap.service.worlds import Worlds
 
+# How long what another instance learnt may stay unknown to this one.
+_FOLLOW_SECONDS = 1.0
+
 
 def create_app(settings: Settings, *, background: Callable[[Exception | None], None] | None = None) -> FastAPI:
     """Makes the application that serves models and worlds.
@@ -65,12 +68,14 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     state.explaining = asyncio.Semaphore(1)
     state.worlds = Worlds(state.settings, Publisher(state.models, state.metrics))
     loading = asyncio.create_task(_load(app))
+    following = asyncio.create_task(_follow(app, loading))
     try:
         if state.background is None:
             await loading
         yield
         await loading
     finally:
+        following.cancel()
         state.scorer.close()
         state.worlds.close()
 
@@ -92,6 +97,13 @@ async def _load(app: FastAPI) -> None:
     state.ready = True
     if tell is not None:
         tell(None)
+
+
+async def _follow(app: FastAPI, loading: asyncio.Task[None]) -> None:
+    """Keeps up with other instances that share the database."""
+    await asyncio.wait([loading])
+    if app.state.settings.store is not None:
+        await app.state.worlds.follow(_FOLLOW_SECONDS)
 
 
 async def _metrics(request: Request) -> Response:

@@ -15,12 +15,11 @@ from offmap.collaborative.base import EntityDetector
 from offmap.data import TableEncoder
 from offmap.data.roles import Roles
 from offmap.service.problems import Problem
-from offmap.service.rows import numbers, require_few, rows_from_json
+from offmap.service.rows import numbers, reads_texts, require_few, rows_from_json
 from offmap.service.settings import Limits
 from offmap.service.uploads import MULTIPART, TYPES, media_type, read_upload, spooled
 from offmap.workflow import Estimator
 from offmap.workflow.fitting import encoder_of, entities_of
-from offmap.workflow.scoring import require_readable
 
 JSON = "application/json"
 # A body above this size is parsed in a thread, so that other requests go on.
@@ -54,10 +53,10 @@ async def given_rows(request: Request, model: Estimator, limits: Limits) -> Give
     stated = Roles(text=request.query_params.get("text"), label=request.query_params.get("label"))
     async with spooled(request) as path:
         data = await asyncio.to_thread(read_upload, path, model, stated, limits)
-    try:
-        require_readable(model, data)
-    except ValueError as error:
-        raise Problem(422, str(error).replace(data.name, "the upload").replace("--text", "?text=COLUMN")) from None
+    if reads_texts(model) and data.kind != "text":
+        raise Problem(422, "this model was fitted on texts; name the column that holds them with ?text=COLUMN")
+    if data.kind == "text" and not reads_texts(model):
+        raise Problem(422, "text names a column of texts, but this model was fitted on numbers; leave it out")
     entities = entities_of(model, data) if isinstance(model, EntityDetector) else None
     return Given(_table_rows(model, data), entities, data.identity)
 

@@ -5,9 +5,10 @@ from functools import partial
 from typing import Any
 
 from offmap.loop import OpenWorld
-from offmap.loop.folder import read_model
+from offmap.loop.access import model_of
 from offmap.service.metrics import Metrics
 from offmap.service.models import Models, Slot
+from offmap.service.worlds import WorldHandle
 
 
 class Publisher:
@@ -21,10 +22,10 @@ class Publisher:
     def __init__(self, models: Models, metrics: Metrics) -> None:
         self._models, self._metrics = models, metrics
 
-    def opened(self, name: str, world: OpenWorld) -> None:
-        """Makes room for the versions of a world; they are read from its files when they are asked for."""
-        self._models.add(name, partial(_versions, world), own=False)
-        self.changed(name, world)
+    def opened(self, handle: WorldHandle) -> None:
+        """Makes room for the versions of a world; they are read when they are asked for."""
+        self._models.add(handle.name, partial(_versions, handle), own=False)
+        handle.call(partial(self.changed, handle.name))
 
     def changed(self, name: str, world: OpenWorld) -> None:
         """Publishes what an act may have changed; it runs in the world's thread."""
@@ -35,6 +36,9 @@ class Publisher:
         self._metrics.reviewed(name, world)
 
 
-def _versions(world: OpenWorld) -> dict[str, Callable[[], Any]]:
-    known = dict(world.state.versions)
-    return {str(number): partial(read_model, world._ledger.folder, version) for number, version in known.items()}
+def _versions(handle: WorldHandle) -> dict[str, Callable[[], Any]]:
+    """Each version of a world with the function that reads it, in the world's own thread."""
+    return {
+        str(version): partial(handle.call, partial(model_of, version=version))
+        for version in handle.call(lambda world: list(world.state.versions))
+    }

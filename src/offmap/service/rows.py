@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from offmap.data import TableEncoder, TextEncoder
+from offmap.data import TableEncoder
+from offmap.data.module_encoder import ModuleEncoder
 from offmap.data.rows import as_texts
 from offmap.service.problems import Problem
 from offmap.workflow import Estimator
@@ -16,8 +17,10 @@ from offmap.workflow.fitting import encoder_of
 
 
 def reads_texts(model: Estimator) -> bool:
-    """Whether a model was fitted on texts."""
-    return isinstance(encoder_of(model), TextEncoder)
+    """Whether a model was fitted on texts: its encoder reads no features, but it has one."""
+    encoder = encoder_of(model)
+    numeric = isinstance(encoder, TableEncoder | ModuleEncoder) or hasattr(encoder, "n_features_in_")
+    return encoder is not None and not numeric
 
 
 def rows_from_json(model: Estimator, content: Mapping[str, Any], most: int) -> Any:

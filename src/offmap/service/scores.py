@@ -1,6 +1,7 @@
 """``/v1/models``: score rows, texts or a table, say why rows are novel, and change the version in use."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -9,15 +10,17 @@ from starlette.responses import JSONResponse, Response
 
 from offmap.cells import inert
 from offmap.explain import explain as explain_novelty
+from offmap.loop.access import taught_rows
 from offmap.service import openapi, schemas
 from offmap.service.given import given_rows, json_object, rows_of
 from offmap.service.inference import json_verdict
 from offmap.service.models import Loaded, Models, Slot
 from offmap.service.problems import Problem
-from offmap.service.worlds import known_rows
 from offmap.workflow import promise_of
 
 router = APIRouter(prefix="/v1/models", tags=["Models"])
+# Rows of a world that others are compared with.
+_COMPARED = 2_000
 _EXAMPLE = {"rows": [[5.1, 3.5, 1.4, 0.2]]}
 
 
@@ -88,7 +91,7 @@ async def _reference(state: Any, loaded: Loaded, given: Any) -> Any:
         texts = isinstance(given, list) and bool(given) and isinstance(given[0], str)
         return rows_of({"texts" if texts else "rows": given}, loaded.model, state.settings.limits).rows
     if loaded.name in state.worlds.names():
-        return await state.worlds.get(loaded.name).read(known_rows)
+        return await state.worlds.get(loaded.name).read(partial(taught_rows, limit=_COMPARED))
     return None
 
 

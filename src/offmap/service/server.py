@@ -8,7 +8,7 @@ from pathlib import Path
 
 import uvicorn
 
-from offmap.loop.folder import JOURNAL
+from offmap.loop.home import JOURNAL
 from offmap.service.app import create_app
 from offmap.service.settings import Settings
 
@@ -71,20 +71,26 @@ def require_safe(host: str, token: str | None) -> None:
         raise ValueError(f"host {host!r} can be reached from other machines; set OFFMAP_TOKEN, or use 127.0.0.1")
 
 
-def sort_out(given: Iterable[str]) -> tuple[dict[str, Path], dict[str, Path]]:
+def sort_out(given: Iterable[str], store: str | None = None) -> tuple[dict[str, str | Path], dict[str, Path]]:
     """Worlds and models by name, from paths or ``name=path``; the name of a path is that of its file.
 
-    A folder with a journal is a world; a file is a model, and a folder of model files is a model with versions.
+    A folder with a journal is a world; a file is a model, and a folder of model files is a model with versions. With a
+    store, what is no path is the name of a world in it.
     """
-    worlds: dict[str, Path] = {}
+    worlds: dict[str, str | Path] = {}
     models: dict[str, Path] = {}
     for each in given:
         name, path = _named(each)
-        if not path.exists():
-            raise FileNotFoundError(f"there is no file or folder {path}")
         if name in worlds or name in models:
             raise ValueError(f"the name {name!r} stands for two things; give one of them another, as NAME={path}")
-        (worlds if (path / JOURNAL).is_file() else models)[name] = path
+        if store is not None and not path.exists():
+            worlds[name] = str(path)
+        elif not path.exists():
+            raise FileNotFoundError(f"there is no file or folder {path}")
+        elif store is None and (path / JOURNAL).is_file():
+            worlds[name] = path
+        else:
+            models[name] = path
     return worlds, models
 
 

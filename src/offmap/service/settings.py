@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from offmap import parameters
 from offmap.parameters import Count, Positive
@@ -54,7 +53,7 @@ class Settings:
     """What to serve, to whom, and within which limits.
 
     Args:
-        worlds: Folder of each world, by the name in its addresses.
+        worlds: Folder of each world, or its name in the database, by the name in its addresses.
         models: Model file, or folder of model files, by the name in its addresses.
         token: What a client must show; None if everyone who can reach the service may use it.
         hosts: Names under which the service answers while it has no token. Others are refused, so that a page of
@@ -68,7 +67,7 @@ class Settings:
         100000
     """
 
-    worlds: Mapping[str, Path] = field(default_factory=dict)
+    worlds: Mapping[str, str | Path] = field(default_factory=dict)
     models: Mapping[str, Path] = field(default_factory=dict)
     token: str | None = None
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "::1")
@@ -84,7 +83,3 @@ class Settings:
             )
         if both := sorted(self.worlds.keys() & self.models.keys()):
             raise ValueError(f"the name {both[0]!r} stands for a world and for a model; rename one")
-
-    def opening(self) -> dict[str, Any]:
-        """The arguments that open a world besides its folder."""
-        return {} if self.store is None else {"store": self.store}

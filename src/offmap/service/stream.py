@@ -13,7 +13,7 @@ from offmap.service.given import Given, given_rows, json_object, rows_of, unread
 from offmap.service.inference import json_verdict
 from offmap.service.models import Loaded
 from offmap.service.problems import Problem
-from offmap.service.worlds import WorldHandle, revision_of
+from offmap.service.worlds import WorldHandle
 from offmap.verdict import Verdict
 
 router = APIRouter(prefix="/v1/worlds", tags=["Worlds"])
@@ -39,7 +39,7 @@ async def observe(request: Request, world: str) -> Response:
     def act(opened: OpenWorld) -> tuple[Verdict, int, float]:
         start = perf_counter()
         verdict = opened.observe(given.rows, ids=ids)
-        return verdict, revision_of(opened), perf_counter() - start
+        return verdict, opened.revision, perf_counter() - start
 
     verdict, revision, seconds = await handle.act(act)
     state.metrics.scored(loaded, verdict, seconds)
@@ -57,9 +57,9 @@ async def teach(request: Request, world: str) -> schemas.Version:
     rows = _lesson(state, world, content)
 
     def act(opened: OpenWorld) -> tuple[int, int]:
-        return opened.teach(rows, content["labels"]), revision_of(opened)
+        return opened.teach(rows, content["labels"], expected=content.get("revision")), opened.revision
 
-    version, revision = await handle.act(act, revision=content.get("revision"))
+    version, revision = await handle.act(act)
     return schemas.Version(version=version, revision=revision)
 
 

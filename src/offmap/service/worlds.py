@@ -3,27 +3,14 @@
 import asyncio
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from offmap.loop import OpenWorld
+from offmap.loop import OpenWorld, StaleActError
+from offmap.loop.access import require_unchanged
 from offmap.service.problems import Problem, busy
 from offmap.service.settings import Settings
 
 T = TypeVar("T")
-# Rows of the known classes that others are compared with.
-_COMPARED = 2_000
-# Entries that change nothing that a person decided on: the stream goes on while people review.
-_HARMLESS = ("observed", "audited", "grouped")
-
-
-class Audience(Protocol):
-    """Who is told of worlds."""
-
-    def opened(self, name: str, world: OpenWorld) -> None:
-        """A world was opened."""
-
-    def changed(self, name: str, world: OpenWorld) -> None:
-        """A function ran on a world, and may have changed it; this is called in the world's thread."""
 
 
 class StaleAct(Problem):
@@ -34,14 +21,10 @@ class StaleAct(Problem):
         revision: The revision now.
     """
 
-    def __init__(self, changes: list[str], revision: int) -> None:
+    def __init__(self, changes: tuple[str, ...], revision: int) -> None:
         self.changes, self.revision = changes, revision
-        super().__init__(
-            409,
-            f"nothing was done, since this changed meanwhile: {'; '.join(changes)}",
-            changes=changes,
-            revision=revision,
-        )
+        message = f"nothing was done, since this changed meanwhile: {'; '.join(changes)}"
+        super().__init__(409, message, changes=list(changes), revision=revision)
 
 
 class WorldHandle:
@@ -54,7 +37,7 @@ class WorldHandle:
         audience: Is told in the thread after each function, to publish a new version and the counts.
     """
 
-    def __init__(self, name: str, world: OpenWorld, queue: int, audience: Audience) -> None:
+    def __init__(self, name: str, world: OpenWorld, queue: int, audience: "Audience") -> None:
         self.name = name
         self._world, self._queue, self._audience = world, queue, audience
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"world-{name}")
@@ -71,7 +54,7 @@ class WorldHandle:
 
         Args:
             function: The act.
-            revision: What ``revision_of`` said when its author looked; None if the author does not mind changes.
+            revision: What ``OpenWorld.revision`` said when its author looked; None if the author does not mind changes.
             groups: The groups that the act is about. It is stale if one of them was changed since ``revision``, or
                 the model; without groups, after any decision since.
 
@@ -80,11 +63,15 @@ class WorldHandle:
         """
 
         def checked(world: OpenWorld) -> T:
-            if revision is not None and (changes := changes_since(world, revision, groups)):
-                raise StaleAct(changes, revision_of(world))
+            if revision is not None:
+                require_unchanged(world, revision, groups)
             return function(world)
 
         return await self._run(checked)
+
+    def call(self, function: Callable[[OpenWorld], T]) -> T:
+        """Runs a function for another thread, which waits for it."""
+        return self._thread.submit(function, self._world).result()
 
     async def _run(self, function: Callable[[OpenWorld], T]) -> T:
         if self._waiting >= self._queue:
@@ -99,6 +86,8 @@ class WorldHandle:
         self._waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, run)
+        except StaleActError as stale:
+            raise StaleAct(stale.acts, stale.revision) from None
         finally:
             self._waiting -= 1
 
@@ -106,6 +95,16 @@ class WorldHandle:
         """Finishes what was accepted and lets go of the world."""
         self._thread.shutdown(wait=True)
         self._world.close()
+
+
+class Audience(Protocol):
+    """Who is told of worlds."""
+
+    def opened(self, handle: WorldHandle) -> None:
+        """A world was opened."""
+
+    def changed(self, name: str, world: OpenWorld) -> None:
+        """A function ran on a world, and may have changed it; this is called in the world's thread."""
 
 
 class Worlds:
@@ -122,10 +121,11 @@ class Worlds:
 
     def open(self) -> None:
         """Opens every world."""
-        for name, folder in self._settings.worlds.items():
-            world = OpenWorld.open(folder, **self._settings.opening())
-            self._handles[name] = WorldHandle(name, world, self._settings.limits.queue, self._audience)
-            self._audience.opened(name, world)
+        for name, place in self._settings.worlds.items():
+            world = OpenWorld.open(place, store=self._settings.store)
+            handle = WorldHandle(name, world, self._settings.limits.queue, self._audience)
+            self._handles[name] = handle
+            self._audience.opened(handle)
 
     def names(self) -> list[str]:
         """Names of the worlds, in the order in which they were given."""
@@ -138,6 +138,13 @@ class Worlds:
             raise Problem(404, f"there is no world {name!r}; worlds: {known}")
         return self._handles[name]
 
+    async def follow(self, seconds: float) -> None:
+        """Takes in, again and again, what other instances do to worlds in a shared database."""
+        while True:
+            await asyncio.sleep(seconds)
+            for handle in self._handles.values():
+                await handle.read(OpenWorld.refresh)
+
     def close(self) -> None:
         """Finishes what was accepted and lets go of every world."""
         for handle in self._handles.values():
@@ -146,42 +153,4 @@ class Worlds:
 
 def revision_of(world: OpenWorld) -> int:
     """Number of the last entry in the world's journal."""
-    return max((entry.number for entry in world._ledger.journal.entries()), default=0)
-
-
-def changes_since(world: OpenWorld, revision: int, groups: Collection[int]) -> list[str]:
-    """What was decided since ``revision``, of these groups or of the whole world; of everything if there are none."""
-    entries = [entry for entry in world._ledger.journal.entries() if entry.number > revision]
-    return [
-        sentence(entry.kind, entry.content)
-        for entry in entries
-        if entry.kind not in _HARMLESS and (not groups or _touches(entry.content, groups))
-    ]
-
-
-def sentence(kind: str, content: Any) -> str:
-    """One entry of the journal in words.
-
-    Example:
-        >>> sentence("named", {"group": 7, "label": "card swallowed"})
-        "group 7 was named 'card swallowed'"
-    """
-    if kind in ("undone", "redone"):
-        return f"a decision was {kind}"
-    if "version" in content:
-        return f"version {content['version']} was {kind}"
-    what = f"group {content['group']}" if "group" in content and "row" not in content else "a row"
-    more = {"named": "label", "merged": "other"}.get(kind)
-    after = "" if more is None else f" {content[more]!r}" if kind == "named" else f" with group {content[more]}"
-    return f"{what} was {kind}{after}"
-
-
-def _touches(content: Any, groups: Collection[int]) -> bool:
-    """Whether an entry is about one of the groups, or about no single group."""
-    named = {content[name] for name in ("group", "other") if name in content}
-    return not named or not named.isdisjoint(groups)
-
-
-def known_rows(world: OpenWorld) -> Any:
-    """Rows that taught the known classes, to compare others with."""
-    return world._ledger.memory.rows(list(world.state.taught)[:_COMPARED])
+    return world.revision
