@@ -36,6 +36,7 @@ _MODULES = (
     "monitor",
     "openset",
     "sampling",
+    "scale",
     "scores",
 )
 

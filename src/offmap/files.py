@@ -52,6 +52,32 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         fresh.unlink(missing_ok=True)
 
 
+@contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Locks a file for the block, and makes it if need be; yields False if another process has locked it.
+
+    The lock ends with the process, however that ends.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with locked(Path(folder) / "journal") as free:
+        ...         free
+        True
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+    try:
+        free = True
+        if fcntl is not None:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                free = False
+        yield free
+    finally:
+        os.close(handle)
+
+
 def remove_abandoned(target: Path) -> None:
     """Removes the temporary files that killed processes left beside ``target``; those of running ones are locked."""
     start = f".{target.name[:100]}{_MARK}"

@@ -11,7 +11,7 @@ from offmap.files import replacing
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SCORE_SUFFIXES", "json_line", "require_writable", "write_frame"]
+__all__ = ["SCORE_SUFFIXES", "json_line", "require_scores_out", "require_writable", "write_frame"]
 
 SCORE_SUFFIXES = (".parquet", ".csv", ".jsonl")
 
@@ -63,6 +63,14 @@ def require_writable(path: Path, suffixes: Collection[str] = (), inputs: Sequenc
         raise IsADirectoryError(f"cannot write {path}: it is a folder")
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(f"cannot write {path}: the folder {path.parent} is not yours to write to")
+
+
+def require_scores_out(path: Path, inputs: Sequence[str] = ()) -> None:
+    """Checks before the work that scores can be written to a file, or to a folder, whose name has no suffix."""
+    if path.is_dir():
+        require_writable(path / "part-00000.parquet", (), inputs)
+    else:
+        require_writable(path, SCORE_SUFFIXES if path.suffix else (), inputs)
 
 
 def _is_read(path: Path, given: Path) -> bool:

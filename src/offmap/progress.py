@@ -21,6 +21,11 @@ def quiet() -> Iterator[None]:
         _silent.reset(token)
 
 
+def is_shown() -> bool:
+    """Whether a bar would be drawn: on a terminal, and neither inside ``quiet`` nor inside another bar."""
+    return not _silent.get() and sys.stderr.isatty()
+
+
 class Bar:
     """A running progress bar, or a silent one that draws nothing."""
 
@@ -46,7 +51,7 @@ def bar(label: str, total: int) -> Iterator[Bar]:
         >>> with bar("epochs", total=3) as shown:
         ...     shown.advance(note="loss 0.1")
     """
-    if _silent.get() or not sys.stderr.isatty():
+    if not is_shown():
         yield Bar(None)
         return
     shown = Progress(

@@ -55,19 +55,22 @@ def open_rows(
         optional: Roles whose columns a table may lack.
         scoring: Whether the roles that the fitted model remembers count where the options state none.
     """
-    from offmap.collaborative.base import EntityDetector
     from offmap.data import open_data
     from offmap.data.readers import is_table
-    from offmap.data.roles import Roles
+    from offmap.workflow import scoring_roles
 
-    if roles.entity is not None and not isinstance(estimator, EntityDetector):
-        raise ValueError(f"--entity must be left out: {type(estimator).__name__} knows no entities")
+    require_entity_role(estimator, roles)
     if not scoring:
         return open_data(spec, roles=roles, optional=optional)
     if not is_table(spec):
         return open_data(spec, roles=roles)
-    # Of the columns that the model remembers, it needs those that it reads; new rows have no labels as a rule.
-    stated = {name for name, value in roles.to_dict().items() if value not in (None, ())}
-    lacking = {"label", "id", "keep", "drop", "only", "kind"} - stated
-    remembered = Roles.remembered(getattr(estimator, "roles_", {})).but(roles)
+    remembered, lacking = scoring_roles(estimator, roles)
     return open_data(spec, roles=remembered, optional=[*lacking, *optional])
+
+
+def require_entity_role(estimator: "Estimator", roles: "Roles") -> None:
+    """Refuses a column of entities for a method that knows none."""
+    from offmap.collaborative.base import EntityDetector
+
+    if roles.entity is not None and not isinstance(estimator, EntityDetector):
+        raise ValueError(f"--entity must be left out: {type(estimator).__name__} knows no entities")

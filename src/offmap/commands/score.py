@@ -1,16 +1,16 @@
-"""``offmap score``: from a model to scores."""
+"""``offmap score``: from a model to scores, in memory or from files to files."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from offmap.commands import terminal
-from offmap.commands.opening import open_rows, require_present, roles_of
+from offmap.commands.opening import open_rows, require_entity_role, require_present, roles_of
 from offmap.commands.options import (
     AlertBudget,
     Alpha,
-    DataSpec,
     Entity,
     Explain,
     Json,
@@ -23,15 +23,48 @@ from offmap.commands.options import (
     Text,
     Trust,
 )
+from offmap.commands.streaming import EngineName, RayAddress, Resume, RowData, Stream, Workers
 from offmap.commands.thresholds import at_threshold
-from offmap.outputs import SCORE_SUFFIXES, json_line, require_writable
+from offmap.outputs import json_line, require_scores_out
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from offmap.data.roles import Roles
+    from offmap.workflow import Estimator
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Table:
+    """What is computed of rows that are all in memory."""
+
+    new_entities: Any
+    top: int | None
+    explain: int
+    reference: str | None
+
+    def of(self, model: "Estimator", data: str, roles: "Roles") -> "pd.DataFrame":
+        """The scores of the rows, and the reasons if they are wanted."""
+        from offmap.data.tables import NoRows
+        from offmap.workflow import no_scores, reasons_of, score_rows
+
+        try:
+            opened = open_rows(model, data, roles, scoring=True)
+            frame = score_rows(model, opened, new_entities=self.new_entities, top=self.top)
+            if self.explain:
+                normal = None if self.reference is None else open_rows(model, self.reference, roles, scoring=True)
+                return frame.join(reasons_of(model, opened, normal, self.explain, frame["row"].tolist()), on="row")
+            return frame
+        except NoRows as empty:
+            return no_scores(model, list(empty.kept))
 
 
 def score(
     model: Model,
-    data: DataSpec,
+    data: RowData,
     out: Annotated[
-        Path | None, typer.Option(help="A .parquet, .csv or .jsonl file; CSV to standard output if absent.")
+        Path | None,
+        typer.Option(help="A .parquet, .csv or .jsonl file, or a folder; CSV to standard output if absent."),
     ] = None,
     alpha: Alpha = None,
     budget: AlertBudget = None,
@@ -43,42 +76,55 @@ def score(
     entity: Entity = None,
     explain: Explain = 0,
     reference: Reference = None,
+    resume: Resume = False,
+    engine: EngineName = "threads",
+    workers: Workers = None,
+    ray_address: RayAddress = None,
     trust: Trust = None,
     as_json: Json = False,
     as_lines: Annotated[bool, typer.Option("--jsonl", help="Print one JSON object per line.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Score each row: novelty, p-value, and what the model makes of it."""
+    """Score each row: novelty, p-value, and what the model makes of it.
+
+    Parquet, CSV and TSV files and folders of them are read and written in batches if --out is given, so that they need
+    not fit in memory.
+    """
+    stream = Stream(resume=resume, engine=engine, workers=workers, ray_address=ray_address)
     if out is not None:
-        require_writable(out, SCORE_SUFFIXES, [str(model), data])
+        require_scores_out(out, [str(model), data])
     require_present(model, data)
-    from offmap.cells import inert
-    from offmap.data.tables import NoRows
-    from offmap.workflow import load_model, no_scores, reasons_of, score_rows, write_frame
+    from offmap.workflow import load_model, write_frame
 
     with terminal.messages(quiet) as tell:
+        whole = top is not None or bool(explain) or new_entities == "add"
+        in_batches = stream.serves(data, out, whole)
         loaded = at_threshold(load_model(model, trust or ()), alpha, budget)
-        try:
-            roles = roles_of(text, label, entity, keep=keep)
-            opened = open_rows(loaded, data, roles, scoring=True)
-            frame = score_rows(loaded, opened, new_entities=new_entities, top=top)
-            if explain:
-                normal = None if reference is None else open_rows(loaded, reference, roles, scoring=True)
-                frame = frame.join(reasons_of(loaded, opened, normal, explain, frame["row"].tolist()), on="row")
-        except NoRows as empty:
-            frame = no_scores(loaded, list(empty.kept))
-        novel = int(frame["novel"].sum())
-        if out is not None:
+        roles = roles_of(text, label, entity, keep=keep)
+        if in_batches:
+            assert out is not None
+            require_entity_role(loaded, roles)
+            rows, novel = stream.run(loaded, data, out, roles, new_entities, trust or ())
+        else:
+            table = _Table(new_entities=new_entities, top=top, explain=explain, reference=reference)
+            frame = table.of(loaded, data, roles)
+            rows, novel = len(frame), int(frame["novel"].sum())
+            if out is None:
+                return _print(frame, as_json, as_lines)
             write_frame(frame, out)
-            tell(f"wrote {len(frame)} rows to {out}, {novel} of them novel")
-    if out is not None and as_json:
-        terminal.write(terminal.to_json({"out": str(out), "rows": len(frame), "novel": novel}))
-    elif out is None and as_json:
-        terminal.write_records(list(frame.columns), frame.itertuples(index=False, name=None))
-    elif out is None:
-        names = list(frame.columns)
-        with terminal.standard_output() as stream:
-            if as_lines:
-                stream.writelines(json_line(names, row) for row in frame.itertuples(index=False, name=None))
-            else:
-                inert(frame).to_csv(stream, index=False)
+        tell(f"wrote {rows} rows to {out}, {novel} of them novel")
+    if as_json:
+        terminal.write(terminal.to_json({"out": str(out), "rows": rows, "novel": novel}))
+
+
+def _print(frame: "pd.DataFrame", as_json: bool, as_lines: bool) -> None:
+    from offmap.cells import inert
+
+    names = list(frame.columns)
+    if as_json:
+        return terminal.write_records(names, frame.itertuples(index=False, name=None))
+    with terminal.standard_output() as stream:
+        if as_lines:
+            stream.writelines(json_line(names, row) for row in frame.itertuples(index=False, name=None))
+        else:
+            inert(frame).to_csv(stream, index=False)

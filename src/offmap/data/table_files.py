@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from offmap.data.decoding import decoding
 from offmap.data.limits import opened, require_cells
 
-__all__ = ["STANDARD_INPUT", "TABLE_SUFFIXES", "read_cells"]
+__all__ = ["STANDARD_INPUT", "TABLE_SUFFIXES", "filled_rows", "read_cells", "refuse_other_forms", "separated_options"]
 
 STANDARD_INPUT = "-"
 TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".jsonl", ".ndjson")
@@ -50,12 +50,28 @@ def _content(path: Path) -> bytes:
         return bytes(stream.read())
 
 
-def _decoded(content: bytes) -> str:
+def refuse_other_forms(content: bytes) -> None:
+    """Refuses what begins as an Excel workbook or as UTF-16 does."""
     if content.startswith(_WORKBOOKS):
         raise ValueError("it is an Excel workbook; open it there and save it as CSV UTF-8")
     for mark, name in _WIDE.items():
         if content.startswith(mark):
             raise ValueError(f"it is written in {name}; save it as UTF-8")
+
+
+def separated_options(tabs: bool) -> dict[str, Any]:
+    """How pandas reads cells as texts, whole tables and batches alike.
+
+    Empty lines are kept, since dropping them would shift the rows after them. Without ``index_col``, surplus cells
+    would become an index, and every column would shift by one.
+    """
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL
+    kept = {"keep_default_na": False, "dtype": str, "index_col": False, "skip_blank_lines": False}
+    return {"sep": "\t" if tabs else ",", "quoting": quoting, **kept}
+
+
+def _decoded(content: bytes) -> str:
+    refuse_other_forms(content)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -67,33 +83,24 @@ def _decoded(content: bytes) -> str:
 
 
 def _separated(text: str, tabs: bool) -> pd.DataFrame:
-    separator = "\t" if tabs else ","
-    quoting: Literal[0, 3] = csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL
-    header = next(csv.reader(io.StringIO(text), delimiter=separator, quoting=quoting), [])
+    options = separated_options(tabs)
+    header = next(csv.reader(io.StringIO(text), delimiter=options["sep"], quoting=options["quoting"]), [])
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            # Empty lines are kept, since dropping them would shift the rows after them. Without index_col, surplus
-            # cells would become an index, and every column would shift by one.
-            frame = pd.read_csv(
-                io.StringIO(text),
-                sep=separator,
-                quoting=quoting,
-                keep_default_na=False,
-                dtype=str,
-                index_col=False,
-                skip_blank_lines=False,
-            )
+            frame = pd.read_csv(io.StringIO(text), **options)
         except pd.errors.ParserWarning as error:
             raise ValueError("its rows have more cells than its header") from error
     # pandas renames the second of two equal names, which must be reported and not hidden.
     frame.columns = pd.Index(header if len(header) == len(frame.columns) else list(frame.columns))
-    return _without_empty_end(frame)
+    # Empty lines at the end are no rows.
+    return frame.iloc[: filled_rows(frame)]
 
 
-def _without_empty_end(frame: pd.DataFrame) -> pd.DataFrame:
+def filled_rows(frame: pd.DataFrame) -> int:
+    """The number of rows up to the last one that has a cell."""
     filled = np.flatnonzero((frame.notna() & (frame != "")).to_numpy(dtype=bool).any(axis=1))
-    return frame.iloc[: int(filled[-1]) + 1 if len(filled) else 0]
+    return int(filled[-1]) + 1 if len(filled) else 0
 
 
 def _json_lines(text: str) -> pd.DataFrame:

@@ -1,22 +1,23 @@
 """Reads features, labels or texts from a table, by the roles of its columns."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from offmap.data.cell_types import CellTypes, typed
 from offmap.data.decoding import decoding
 from offmap.data.roles import NoSuchColumn, Roles
 from offmap.data.rows import Data, as_texts
-from offmap.data.table.cells import as_numbers
 from offmap.data.table.problems import raise_problems, repeated_columns
 from offmap.data.table_files import TABLE_SUFFIXES, read_cells
 from offmap.labels import as_numbers as numeric_labels
 
-__all__ = ["TABLE_SUFFIXES", "NoRows", "NoSuchColumn", "read_frame", "read_table"]
+__all__ = ["TABLE_SUFFIXES", "NoRows", "NoSuchColumn", "read_frame", "read_table", "rows_of"]
 
 
 class NoRows(ValueError):
@@ -41,7 +42,7 @@ def read_frame(path: Path, strings: Sequence[str] = ()) -> pd.DataFrame:
     """
     with decoding(path, "a table"):
         frame = read_cells(path)
-        return frame.assign(**{name: _typed(frame[name]) for name in frame.columns if name not in strings})
+        return frame.assign(**{name: typed(frame[name]) for name in frame.columns if name not in strings})
 
 
 def read_table(path: Path, roles: Roles | None = None, optional: Sequence[str] = ()) -> Data:
@@ -52,9 +53,25 @@ def read_table(path: Path, roles: Roles | None = None, optional: Sequence[str] =
         roles: What its columns are for; by default all of them are features.
         optional: Roles whose columns the table may lack, such as "label".
     """
-    roles = roles or Roles()
-    where = "standard input" if str(path) == "-" else str(path)
-    frame = read_cells(path)
+    return rows_of(read_cells(path), roles or Roles(), "standard input" if str(path) == "-" else str(path), optional)
+
+
+def rows_of(
+    frame: pd.DataFrame,
+    roles: Roles,
+    where: str,
+    optional: Sequence[str] = (),
+    types: Mapping[str, CellTypes] = MappingProxyType({}),
+) -> Data:
+    """Rows and labels of a table that was read.
+
+    Args:
+        frame: The cells.
+        roles: What the columns are for.
+        where: What the table is called in messages.
+        optional: Roles whose columns the table may lack.
+        types: What is known of the cells of columns of which ``frame`` holds a part; by default they are looked at.
+    """
     raise_problems(repeated_columns(frame.columns), where)
     roles.require(frame, where, optional)
     kept = roles.kept_names(frame.columns)
@@ -70,39 +87,16 @@ def read_table(path: Path, roles: Roles | None = None, optional: Sequence[str] =
     features = frame[roles.feature_names(frame.columns)]
     if not len(features.columns):
         raise ValueError(f"{where} must have at least one column besides the label")
-    return _as_data(features, y, where, identity, dict(roles.kinds))
+    free = [name for name in features.columns if name not in dict(roles.kinds)]
+    features = features.assign(**{name: typed(features[name], types.get(name)) for name in free})
+    return _as_data(features, y, where, identity)
 
 
-def _as_data(
-    features: pd.DataFrame, y: NDArray[Any] | None, where: str, identity: pd.DataFrame | None, kinds: dict[str, str]
-) -> Data:
+def _as_data(frame: pd.DataFrame, y: NDArray[Any] | None, where: str, identity: pd.DataFrame | None) -> Data:
     """Features as an array of doubles if all are complete numbers, and as a frame in any case."""
-    frame = features.assign(**{name: _typed(features[name]) for name in features.columns if name not in kinds})
     numeric = all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes)
     X = frame.to_numpy(dtype=np.float64, na_value=np.nan) if numeric else frame.to_numpy(dtype=object)
     return Data(X, y, name=where, feature_names=tuple(frame.columns), frame=frame, identity=identity)
-
-
-def _typed(column: Any) -> Any:
-    """The column as numbers if every cell is one; codes with a leading zero stay texts, and so do gaps in texts."""
-    if not pd.api.types.is_string_dtype(column) and column.dtype != object:
-        return column
-    truth = column.astype(str).str.lower()
-    if truth.isin(["true", "false"]).all():
-        return truth == "true"
-    read = as_numbers(column)
-    if read.unreadable.any() or read.missing.all() or _has_codes(column.astype(str)):
-        return column
-    whole = not read.missing.any() and np.array_equal(read.values, np.round(read.values)) and _within_integers(column)
-    return pd.Series(column.astype(str).astype(np.int64) if whole else read.values, index=column.index)
-
-
-def _within_integers(column: Any) -> bool:
-    return bool(column.astype(str).str.fullmatch(r"\s*[+-]?\d{1,18}\s*").all())
-
-
-def _has_codes(words: Any) -> bool:
-    return bool(words.str.fullmatch(r"\s*[+-]?0\d+\s*").any())
 
 
 def _labels(column: Any, where: str) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from offmap.workflow.fitting import (
     summary_of,
 )
 from offmap.workflow.information import information_on
-from offmap.workflow.scoring import assess, entity_rows, no_scores, recalibrated, score_rows
+from offmap.workflow.scoring import assess, entity_rows, no_scores, recalibrated, score_rows, scoring_roles
 
 __all__ = [
     "Estimator",
@@ -44,6 +44,7 @@ __all__ = [
     "require_writable",
     "save_model",
     "score_rows",
+    "scoring_roles",
     "summary_of",
     "try_held_out",
     "update_entities",

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from offmap.base import OpenSetClassifier
 from offmap.collaborative.base import EntityDetector
 from offmap.data import Data, TableEncoder, TextEncoder
+from offmap.data.roles import Roles
 from offmap.verdict import Verdict
 from offmap.workflow.entities import NewEntities, assess_entities
 from offmap.workflow.fitting import Estimator, encoder_of, entities_of
@@ -49,6 +50,20 @@ def score_rows(
         verdict = assess(model, data)
     frame = _beside(data.identity, places, verdict.to_frame())
     return frame if top is None else frame.iloc[verdict.top(top)]
+
+
+def scoring_roles(model: Estimator, stated: Roles) -> tuple[Roles, list[str]]:
+    """The roles of the columns of new rows, and those whose columns the rows may lack.
+
+    Of the columns that the model remembers, it needs those that it reads; new rows have no labels as a rule.
+
+    Args:
+        model: A fitted model, whose roles count where none is stated.
+        stated: The roles that the caller states.
+    """
+    given = {name for name, value in stated.to_dict().items() if value not in (None, ())}
+    lacking = {"label", "id", "keep", "drop", "only", "kind"} - given
+    return Roles.remembered(getattr(model, "roles_", {})).but(stated), sorted(lacking)
 
 
 def recalibrated(model: Estimator, data: Data) -> Estimator:

@@ -1,0 +1,139 @@
+"""Which columns of a source a model reads, which are carried through, and the table that comes out."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from offmap.base import OpenSetClassifier
+from offmap.collaborative.base import EntityDetector
+from offmap.data import TableEncoder
+from offmap.data.cell_types import CellTypes
+from offmap.data.roles import Roles
+from offmap.data.table.problems import raise_problems, repeated_columns
+from offmap.data.table_batches import cells_in_batches
+from offmap.scale.parts import BATCH_ROWS, columns_of
+from offmap.scale.sources import Source
+from offmap.workflow import Estimator, NewEntities
+from offmap.workflow.fitting import encoder_of
+from offmap.workflow.scoring import scoring_roles
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How rows are read for a model, and what is written of them.
+
+    Args:
+        roles: What the columns that are read are for.
+        columns: The columns to read.
+        carried: Columns that are written beside the scores, by the names that they get.
+        schema: Name and type of each column that is written.
+        new_entities: What to do with rows of entities that the model does not know.
+        types: What the cells of some columns of texts have in common.
+    """
+
+    roles: Roles
+    columns: tuple[str, ...]
+    carried: dict[str, str]
+    schema: pa.Schema
+    new_entities: NewEntities
+    types: dict[str, CellTypes] = field(default_factory=dict)
+
+
+def reading_for(model: Estimator, columns: pa.Schema, where: str, roles: Roles, new_entities: NewEntities) -> Reading:
+    """Plans how to read a table for a fitted model.
+
+    Args:
+        model: A fitted model; the roles that it remembers count where ``roles`` states none.
+        columns: Name and type of each column of the table.
+        where: What the table is called in messages.
+        roles: What the columns are for.
+        new_entities: What to do with rows of entities that the model does not know.
+    """
+    if new_entities == "add":
+        raise ValueError('new_entities="add" needs all rows at once; "flag", "skip" and "error" work in batches')
+    known, optional = scoring_roles(model, roles)
+    raise_problems(repeated_columns(columns.names), where)
+    known.require(pd.DataFrame(columns=columns.names), where, optional)
+    features = _features(model, known, columns.names)
+    target = known.entity if isinstance(model, EntityDetector) else None
+    read = [*features, *(name for name in (known.text, target) if name is not None)]
+    carried = _carried(known, columns.names, score_fields(model))
+    types = [pa.field(written, columns.field(name).type) for written, name in carried.items()]
+    return Reading(
+        roles=Roles(text=known.text, entity=target, only=() if known.text else tuple(features), kinds=known.kinds),
+        columns=tuple(dict.fromkeys([*read, *carried.values()])),
+        carried=carried,
+        schema=pa.schema([pa.field("row", pa.int64()), *types, *score_fields(model)]),
+        new_entities=new_entities,
+    )
+
+
+def reading_of(model: Estimator, source: Source, roles: Roles, new_entities: NewEntities) -> Reading:
+    """Plans how to read files for a model, and checks that every file has the columns of the first that matter."""
+    first = source.files[0]
+    plan = reading_for(model, columns_of(source, first), str(first.path), roles, new_entities)
+    for file in source.files[1:]:
+        names = columns_of(source, file).names
+        if lacking := [name for name in plan.columns if name not in names]:
+            quoted = ", ".join(map(repr, lacking))
+            raise ValueError(f"{file.path} lacks the column {quoted}, which {first.path} has; it has {names}")
+    words = _category_columns(model, plan.roles.only) if source.form == "separated" else []
+    return replace(plan, types=_types_of(source, words))
+
+
+def score_fields(model: Estimator) -> list[pa.Field]:
+    """Name and type of what a model says of each row."""
+    names = [("novelty", pa.float64()), ("p_value", pa.float64()), ("novel", pa.bool_())]
+    if isinstance(model, EntityDetector):
+        names.insert(0, ("entity", _id_type(model.entity_ids_)))
+    if isinstance(model, OpenSetClassifier):
+        names += [("label", _id_type(model.classes_)), ("closest", _id_type(model.classes_))]
+    return [pa.field(*pair) for pair in names if pair[0] != "p_value" or len(model.calibration_novelty_)]
+
+
+def _id_type(values: NDArray[Any]) -> pa.DataType:
+    return pa.string() if values.dtype.kind in "UOT" else pa.from_numpy_dtype(values.dtype)
+
+
+def _features(model: Estimator, roles: Roles, names: Sequence[str]) -> list[str]:
+    """The columns that are features; an encoder of tables finds its own by name, so that others need not be read."""
+    if roles.text is not None:
+        return []
+    found, encoder = roles.feature_names(names), encoder_of(model)
+    if not isinstance(encoder, TableEncoder) or not set(encoder.columns_) <= set(found):
+        return found
+    return [name for name in found if name in encoder.columns_]
+
+
+def _carried(roles: Roles, names: Sequence[str], scores: Iterable[pa.Field]) -> dict[str, str]:
+    """The columns that are kept, by the names that they get: a name that is taken gets the prefix ``input_``."""
+    taken = {"row", *(each.name for each in scores)}
+    kept = {name: name for name in roles.kept_names(names)}
+    if roles.text is not None and roles.text not in kept:
+        kept["text"] = roles.text
+    return {f"input_{written}" if written in taken else written: name for written, name in kept.items()}
+
+
+def _category_columns(model: Estimator, features: Sequence[str]) -> list[str]:
+    encoder = encoder_of(model)
+    known = encoder.columns_ if isinstance(encoder, TableEncoder) else {}
+    return [name for name in features if known.get(name, {}).get("kind") == "category"]
+
+
+def _types_of(source: Source, columns: Sequence[str]) -> dict[str, CellTypes]:
+    """What all cells of some columns of texts have in common.
+
+    Whether "1.50" is the text "1.50" or the number 1.5 depends on every cell of its column, and a category is known by
+    its text. So these columns are read once before any row is scored.
+    """
+    found: dict[str, CellTypes] = {}
+    for file in source.files if columns else ():
+        inside = [name for name in columns if name not in file.values]
+        for cells in cells_in_batches(file.path, BATCH_ROWS, inside):
+            seen = {name: CellTypes.of(cells[name]) for name in inside}
+            found = {name: found[name].joined(types) if name in found else types for name, types in seen.items()}
+    return found
