@@ -1,12 +1,15 @@
 """What the buttons of the page do to a world."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from offmap.loop import OpenWorld
 from offmap.loop.state import Label
 from offmap.loop.timeline import decisions
 from offmap.service.review.form import Form
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -41,22 +44,27 @@ def _groups(form: Form) -> tuple[int, ...]:
     return form.groups
 
 
+def _each(world: OpenWorld, form: Form, items: Iterable[T], step: Callable[[T, int | None], None]) -> None:
+    """Does one step per item, each upon the revision that the step before it made."""
+    expected = form.revision
+    for item in items:
+        step(item, expected)
+        expected = world.revision
+
+
 def _name(world: OpenWorld, form: Form) -> int | None:
     label = label_of(world, form.label)
-    for group in _groups(form):
-        world.name(group, label)
+    _each(world, form, _groups(form), lambda group, expected: world.name(group, label, expected=expected))
     return form.following
 
 
 def _skip(world: OpenWorld, form: Form) -> int | None:
-    for group in _groups(form):
-        world.skip(group)
+    _each(world, form, _groups(form), lambda group, expected: world.skip(group, expected=expected))
     return form.following
 
 
 def _discard(world: OpenWorld, form: Form) -> int | None:
-    for group in _groups(form):
-        world.discard(group)
+    _each(world, form, _groups(form), lambda group, expected: world.discard(group, expected=expected))
     return form.following
 
 
@@ -64,13 +72,12 @@ def _merge(world: OpenWorld, form: Form) -> int | None:
     kept, *others = (*_groups(form), *form.others)
     if not others:
         raise ValueError("say which group to merge with: its number, or several")
-    for other in others:
-        world.merge(kept, other)
+    _each(world, form, others, lambda other, expected: world.merge(kept, other, expected=expected))
     return kept
 
 
 def _split(world: OpenWorld, form: Form) -> int | None:
-    return world.split(_groups(form)[0])[0]
+    return world.split(_groups(form)[0], expected=form.revision)[0]
 
 
 def _selected(form: Form) -> tuple[int, ...]:
@@ -82,15 +89,15 @@ def _selected(form: Form) -> tuple[int, ...]:
 def _move(world: OpenWorld, form: Form) -> int | None:
     if len(form.others) != 1:
         raise ValueError("say which group the rows belong to: one number")
-    for number in _selected(form):
-        world.move(_row(world, number), form.others[0])
+    rows, target = [_row(world, number) for number in _selected(form)], form.others[0]
+    _each(world, form, rows, lambda row, expected: world.move(row, target, expected=expected))
     return form.groups[0] if form.groups else None
 
 
 def _label(world: OpenWorld, form: Form) -> int | None:
     label = label_of(world, form.label)
-    for number in _selected(form):
-        world.label(_row(world, number), label)
+    rows = [_row(world, number) for number in _selected(form)]
+    _each(world, form, rows, lambda row, expected: world.label(row, label, expected=expected))
     return form.groups[0] if form.groups else None
 
 
@@ -121,7 +128,7 @@ def _audit(world: OpenWorld, form: Form) -> int | None:
 
 
 def _learn(world: OpenWorld, form: Form) -> int | None:
-    world.learn()
+    world.learn(expected=form.revision)
     return None
 
 
@@ -152,7 +159,7 @@ def _repeat(world: OpenWorld, step: Callable[[], str | None], count: int, name: 
 def _rollback(world: OpenWorld, form: Form) -> int | None:
     if form.version is None:
         raise ValueError("choose a version")
-    world.rollback(form.version)
+    world.rollback(form.version, expected=form.revision)
     return None
 
 

@@ -23,9 +23,12 @@ _SUGGESTIONS, _NEAR, _MOST_LISTED = 6, 3, 300
 
 def group_content(desk: Desk, chosen: int | None, show: str, page: int) -> dict[str, Any]:
     """The list, and the chosen group or else the first of the list."""
+    # The queue comes first: it puts rows that came in since into groups, and the chosen one may be among those.
+    queue = desk.queue()
     view = desk.group(chosen) if chosen is not None else None
     listing = _list_of(view, show)
-    queue = desk.queue() if listing == "open" else desk.world.groups(*SHOWN[listing])
+    if listing != "open":
+        queue = desk.world.groups(*SHOWN[listing])
     missing = chosen if chosen is not None and view is None else None
     if view is None and missing is None and queue:
         view = queue[0]

@@ -104,7 +104,7 @@ async def act(request: Request, world: str) -> Response:
         )
         return _answer(request, page, place)
     except StaleAct as stale:
-        notice, status = Notice(changes=tuple(stale.changes), refused=form), 409
+        notice, status = Notice(changes=stale.changes, refused=form), 409
     except ValueError as error:
         notice, status = Notice(error=str(error)), 422
     return await _show(request, world, lambda desk, shell, _: _same(desk, shell, notice, form), status)
