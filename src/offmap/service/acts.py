@@ -69,6 +69,13 @@ async def rows(request: Request, world: str, id: Annotated[list[str], Query(max_
     return await handle_of(request, world).read(read)
 
 
+@router.get("/{world}/history")
+async def history(request: Request, world: str, after: Annotated[int, Query(ge=0)] = 0) -> list[schemas.Entry]:
+    """Lists decisions, undos and redos after a revision, in order."""
+    found = await handle_of(request, world).read(lambda opened: opened.acts(after))
+    return [schemas.Entry(**asdict(each)) for each in found]
+
+
 @router.post("/{world}/name")
 async def name(request: Request, world: str, act: schemas.Name) -> schemas.Done:
     """Says which class a group is; `learn` teaches it to the model."""

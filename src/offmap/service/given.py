@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from pydantic_core import from_json
 
 from offmap.collaborative.base import EntityDetector
-from offmap.data import TableEncoder
+from offmap.data import Data, TableEncoder
 from offmap.data.roles import Roles
+from offmap.data.table.cells import as_numbers
 from offmap.service.problems import Problem
 from offmap.service.rows import numbers, reads_texts, require_few, rows_from_json
 from offmap.service.settings import Limits
@@ -61,7 +62,7 @@ async def given_rows(request: Request, model: Estimator, limits: Limits) -> Give
     return Given(_table_rows(model, data), entities, data.identity)
 
 
-def _table_rows(model: Estimator, data: Any) -> Any:
+def _table_rows(model: Estimator, data: Data) -> Any:
     if data.kind == "text":
         return data.X
     if isinstance(encoder_of(model), TableEncoder):
@@ -70,7 +71,19 @@ def _table_rows(model: Estimator, data: Any) -> Any:
     known = getattr(model, "feature_names_in_", None)
     if known is not None and list(known) != names:
         raise Problem(422, f"the upload has the columns {', '.join(names)}; the model was fitted on {', '.join(known)}")
-    return numbers(model, data.X, names)
+    return numbers(model, _cells(data), names)
+
+
+def _cells(data: Data) -> NDArray[Any]:
+    """The cells of a table as numbers; one that is none is named."""
+    if data.X.dtype != object or data.frame is None:
+        return data.X
+    columns = [as_numbers(data.frame[name]) for name in data.frame.columns]
+    for name, column in zip(data.feature_names, columns, strict=True):
+        if column.unreadable.any():
+            row = int(column.unreadable.argmax())
+            raise Problem(422, f"row {row}, column {name!r} is {data.frame[name].iloc[row]!r}, not a number")
+    return np.column_stack([column.values for column in columns])
 
 
 def rows_of(content: Mapping[str, Any], model: Estimator, limits: Limits) -> Given:

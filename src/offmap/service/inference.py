@@ -96,19 +96,27 @@ def _given(loaded: Loaded, inputs: dict[str, NDArray[Any]], most: int) -> tuple[
 
 def _answer(content: dict[str, Any], loaded: Loaded, verdict: Verdict) -> Response:
     found = outputs_of(verdict)
-    asked = content.get("outputs") or [{"name": name} for name in found]
-    all_binary = bool((content.get("parameters") or {}).get("binary_data_output", False))
-    binary = [each["name"] for each in asked if (each.get("parameters") or {}).get("binary_data", all_binary)]
-    for each in asked:
-        if each["name"] not in found:
-            raise Problem(422, f"there is no output {each['name']!r}; outputs: {', '.join(found)}")
+    asked = _asked(content, list(found))
+    binary = [name for name, as_bytes in asked.items() if as_bytes]
     about = {"model_name": loaded.name, "model_version": loaded.version}
     about |= {"id": content["id"]} if "id" in content else {}
-    body, length = tensors.write_tensors(about, {each["name"]: found[each["name"]] for each in asked}, binary)
+    body, length = tensors.write_tensors(about, {name: found[name] for name in asked}, binary)
     if length is None:
         return Response(body, media_type="application/json")
     headers = {tensors.LENGTH_HEADER: str(length)}
     return Response(body, media_type="application/octet-stream", headers=headers)
+
+
+def _asked(content: dict[str, Any], known: list[str]) -> dict[str, bool]:
+    """The outputs that a request asks for, each with whether it wants bytes; by default all of them."""
+    default = bool((content.get("parameters") or {}).get("binary_data_output", False))
+    outputs = content.get("outputs") or [{"name": name} for name in known]
+    if not isinstance(outputs, list) or not all(isinstance(each, dict) for each in outputs):
+        raise Problem(422, "outputs must be a list of objects, each with a name")
+    for each in outputs:
+        if each.get("name") not in known:
+            raise Problem(422, f"there is no output {each.get('name')!r}; outputs: {', '.join(known)}")
+    return {each["name"]: bool((each.get("parameters") or {}).get("binary_data", default)) for each in outputs}
 
 
 def outputs_of(verdict: Verdict) -> dict[str, NDArray[Any]]:

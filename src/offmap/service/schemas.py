@@ -227,8 +227,10 @@ class WorldStatus(BaseModel):
 
 
 class Entry(BaseModel):
-    """One decision, undo or redo."""
+    """One decision, undo or redo: the revision that it made, what was done and when, and whether it still counts."""
 
-    revision: int
+    number: int
     kind: str
     sentence: str
+    at: str
+    stands: bool
