@@ -21,7 +21,7 @@ class Server:
         token: The token to ask for; None for none.
     """
 
-    def __init__(self, *worlds: Path, log: Path, token: str | None = None) -> None:
+    def __init__(self, *worlds: str | Path, log: Path, token: str | None = None) -> None:
         run = "from offmap.commands.app import main; main()"
         self._command = [sys.executable, "-c", run, "serve", *map(str, worlds), "--port", "0"]
         self._log, self._environment = log, {**os.environ, "OFFMAP_TOKEN": token or ""}

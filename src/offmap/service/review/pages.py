@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from offmap.loop import GroupView
 from offmap.loop.auditing import new_audits
 from offmap.loop.timeline import Decision, decisions
 from offmap.service.review import dashboard, row_map
@@ -61,7 +60,8 @@ def queue_page(desk: Desk, shell: Shell, notice: Notice, chosen: int | None, sho
 
 def map_page(desk: Desk, shell: Shell, notice: Notice) -> str:
     """The map of the rows."""
-    return _page("map.html", desk, shell, notice, "map", {"map": row_map.row_map(desk), "titles": _titles(desk)})
+    titles = {view.id: view for view in desk.queue()}
+    return _page("map.html", desk, shell, notice, "map", {"titles": titles, "map": row_map.row_map(desk)})
 
 
 def dashboard_page(desk: Desk, shell: Shell, notice: Notice) -> str:
@@ -110,10 +110,6 @@ def done_since(desk: Desk, before: dict[int, Decision]) -> tuple[str, ...]:
         elif known.stands != decision.stands:
             found.append(f"{'Redone' if decision.stands else 'Undone'}: {words}")
     return tuple(found)
-
-
-def _titles(desk: Desk) -> dict[int, GroupView]:
-    return {view.id: view for view in desk.queue()}
 
 
 def _page(template: str, desk: Desk, shell: Shell, notice: Notice, page: str, content: dict[str, Any]) -> str:
