@@ -5,35 +5,28 @@ from collections.abc import Iterable
 from typing import Any
 
 from offmap.loop import GroupView
-from offmap.loop.state import GroupStatus, Label
+from offmap.loop.state import Label
 from offmap.service.review.cards import deck, known_cards
-from offmap.service.review.desk import Desk
+from offmap.service.review.desk import LISTS, Desk
 
 ROWS = 24
 """Rows on one page of a group."""
-SHOWN: dict[str, tuple[GroupStatus, ...]] = {
-    "open": ("open", "skipped"),
-    "named": ("named",),
-    "learnt": ("learnt",),
-    "discarded": ("discarded",),
-}
-"""Which groups each list holds."""
 _SUGGESTIONS, _NEAR, _MOST_LISTED = 6, 3, 300
 
 
 def group_content(desk: Desk, chosen: int | None, show: str, page: int) -> dict[str, Any]:
     """The list, and the chosen group or else the first of the list."""
     # The queue comes first: it puts rows that came in since into groups, and the chosen one may be among those.
-    queue = desk.queue()
+    queue = desk.groups(*LISTS["open"])
     view = desk.group(chosen) if chosen is not None else None
     listing = _list_of(view, show)
     if listing != "open":
-        queue = desk.world.groups(*SHOWN[listing])
+        queue = desk.groups(*LISTS[listing])
     missing = chosen if chosen is not None and view is None else None
     if view is None and missing is None and queue:
         view = queue[0]
     content = {"queue": queue[:_MOST_LISTED], "left_out": max(0, len(queue) - _MOST_LISTED), "listing": listing}
-    content |= {"group": view, "missing": missing, "became": _became(desk, missing), "lists": tuple(SHOWN)}
+    content |= {"group": view, "missing": missing, "became": _became(desk, missing), "lists": tuple(LISTS)}
     content |= {"images": desk.shows_images(), "numbers": desk.world.state.numbers}
     return content if view is None else content | _details(desk, view, queue, page)
 
@@ -77,8 +70,8 @@ def _details(desk: Desk, view: GroupView, queue: list[GroupView], page: int) -> 
 def _list_of(view: GroupView | None, show: str) -> str:
     """The list that holds the group; the one that was asked for if there is no group."""
     if view is None:
-        return show if show in SHOWN else "open"
-    return next(name for name, statuses in SHOWN.items() if view.status in statuses)
+        return show if show in LISTS else "open"
+    return next(name for name, statuses in LISTS.items() if view.status in statuses)
 
 
 def _became(desk: Desk, missing: int | None) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from offmap.loop.auditing import new_audits
 from offmap.loop.timeline import Decision, decisions
 from offmap.service.review import dashboard, row_map
 from offmap.service.review.cards import deck
-from offmap.service.review.desk import Desk
+from offmap.service.review.desk import LISTS, Desk
 from offmap.service.review.form import Form
 from offmap.service.review.group_page import group_content
 from offmap.service.review.rendering import render
@@ -60,13 +60,13 @@ def queue_page(desk: Desk, shell: Shell, notice: Notice, chosen: int | None, sho
 
 def map_page(desk: Desk, shell: Shell, notice: Notice) -> str:
     """The map of the rows."""
-    titles = {view.id: view for view in desk.queue()}
+    titles = {view.id: view for view in desk.groups(*LISTS["open"])}
     return _page("map.html", desk, shell, notice, "map", {"titles": titles, "map": row_map.row_map(desk)})
 
 
 def dashboard_page(desk: Desk, shell: Shell, notice: Notice) -> str:
     """Rates, p-values, drift and versions."""
-    alpha, monitor = desk.status().alpha, desk.drift()
+    alpha, monitor = desk.world.status().alpha, desk.drift()
     content = {
         "figures": [
             dashboard.novelty_chart(desk, alpha),
@@ -114,7 +114,7 @@ def done_since(desk: Desk, before: dict[int, Decision]) -> tuple[str, ...]:
 
 def _page(template: str, desk: Desk, shell: Shell, notice: Notice, page: str, content: dict[str, Any]) -> str:
     """A page with what all pages have: progress, the promise, and what can be undone."""
-    status, made = desk.status(), decisions(desk.world)
+    status, made = desk.world.status(), decisions(desk.world)
     groups, state = status.groups, desk.world.state
     handled = sum(len(g.rows) for g in state.groups.values() if g.status in ("named", "learnt", "discarded"))
     last = next((one for one in made if one.undo_steps == 1 and one.kind != "taught"), None)

@@ -161,6 +161,8 @@ def _desk(request: Request, name: str, world: OpenWorld) -> Desk:
     desks: dict[str, Desk] = request.app.state.desks
     if name not in desks or desks[name].world is not world:
         desks[name] = Desk(world)
+    # Other instances may have acted, if the world is in a database.
+    world.refresh()
     return desks[name]
 
 
