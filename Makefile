@@ -4,10 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench fuzz browser postgres clean
+.PHONY: demo serve test check bench fuzz browser postgres clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/offmap demo
+
+# The review page on handwritten digits; the world is kept in digits.world.
+serve: $(VENV)/.service
+	$(BIN)/offmap serve --demo
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
@@ -53,6 +57,10 @@ $(VENV)/.torch: constraints.txt | $(BIN)/python
 $(VENV)/.runtime: pyproject.toml $(VENV)/.torch
 	$(INSTALL) --editable .
 	touch $@
+
+$(VENV)/.service: pyproject.toml $(VENV)/.torch
+	$(INSTALL) --editable ".[service]"
+	touch $@ $(VENV)/.runtime
 
 $(VENV)/.dev: pyproject.toml benchmarks/pyproject.toml $(VENV)/.torch
 	$(INSTALL) --editable ".[dev,text,rl,service,ray,export]" --editable ./benchmarks

@@ -1,6 +1,7 @@
 """The models that a service scores with: versions are loaded, put into use and rolled back without a gap."""
 
 import asyncio
+import logging
 import re
 import threading
 from collections import OrderedDict
@@ -15,6 +16,7 @@ from offmap.service.problems import Problem
 from offmap.service.settings import Settings
 from offmap.workflow import Estimator, load_model, name_of
 
+_LOG = logging.getLogger("offmap.service")
 _SUFFIX = ".safetensors"
 
 
@@ -86,7 +88,9 @@ class Slot:
         try:
             return known[version]()
         except (OSError, ValueError) as error:
-            raise Problem(500, f"version {version} of {self.name!r} cannot be loaded: {reason_of(error)}") from error
+            # What it says names files, which are no business of a client.
+            _LOG.error("version %s of %s cannot be loaded: %s", version, self.name, reason_of(error))
+            raise Problem(500, f"version {version} of {self.name!r} cannot be loaded; the log says why") from error
 
     def _keep(self, loaded: Loaded) -> Loaded:
         with self._changing:
