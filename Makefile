@@ -4,10 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench fuzz clean
+.PHONY: demo serve test check bench fuzz browser postgres clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/offmap demo
+
+# The review page on handwritten digits; the world is kept in digits.world.
+serve: $(VENV)/.service
+	$(BIN)/offmap serve --demo
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
@@ -29,6 +33,16 @@ SEED ?= 0
 fuzz: $(VENV)/.dev
 	$(BIN)/python -m tests.fuzz.campaign --files $(FILES) --inputs $(INPUTS) --seed $(SEED)
 
+# What tests of the review page and of the database need, from Debian's packages, where it is missing. Without it they skip.
+APT := $(if $(filter 0,$(shell id -u)),,sudo )apt-get
+browser:
+	command -v chromium || command -v chromium-browser || command -v google-chrome || \
+		{ $(APT) update && $(APT) install --yes --no-install-recommends chromium; }
+
+postgres:
+	command -v initdb || ls /usr/lib/postgresql/*/bin/initdb || \
+		{ $(APT) update && $(APT) install --yes --no-install-recommends postgresql; }
+
 clean:
 	rm -rf $(VENV) build *.egg-info src/*.egg-info benchmarks/build benchmarks/src/*.egg-info
 
@@ -43,6 +57,10 @@ $(VENV)/.torch: constraints.txt | $(BIN)/python
 $(VENV)/.runtime: pyproject.toml $(VENV)/.torch
 	$(INSTALL) --editable .
 	touch $@
+
+$(VENV)/.service: pyproject.toml $(VENV)/.torch
+	$(INSTALL) --editable ".[service]"
+	touch $@ $(VENV)/.runtime
 
 $(VENV)/.dev: pyproject.toml benchmarks/pyproject.toml $(VENV)/.torch
 	$(INSTALL) --editable ".[dev,text,rl,service,ray,export]" --editable ./benchmarks

@@ -27,7 +27,14 @@ def test_the_wheel_holds_the_library_only() -> None:
     assert "offmap.density" in packages
     assert {package.partition(".")[0] for package in packages} == {"offmap"}
     assert [package for package in packages if "bench" in package] == []
-    assert settings["package-data"] == {"offmap": ["py.typed"]}
+    assert all(any((ROOT / "src" / "offmap").glob(each)) for each in settings["package-data"]["offmap"])
+
+
+def test_the_wheel_holds_every_file_of_the_review_page() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    library = ROOT / "src" / "offmap"
+    packed = {path for each in settings["package-data"]["offmap"] for path in library.glob(each)}
+    assert {path for path in library.rglob("*") if path.suffix in (".html", ".css", ".js", ".svg", ".txt")} <= packed
 
 
 def test_no_module_of_the_library_imports_the_benchmarks() -> None:

@@ -24,6 +24,7 @@ from offmap.commands.listing import datasets, methods
 from offmap.commands.monitor import monitor
 from offmap.commands.recalibrate import recalibrate
 from offmap.commands.score import score
+from offmap.commands.serve import serve
 from offmap.commands.world import app as world
 from offmap.errors import WorkFailed, reason_of
 
@@ -71,7 +72,7 @@ def offmap(
 
 COMMANDS = (
     *(methods, datasets, fit, score, explain, evaluate, compare, info, monitor, recalibrate),
-    *(add, update, remove, demo, export),
+    *(add, update, remove, export, serve, demo),
 )
 for command in COMMANDS:
     app.command()(command)

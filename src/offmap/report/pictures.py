@@ -16,7 +16,7 @@ SIDE = 112
 
 def pictures(images: NDArray[Any], descriptions: list[str]) -> list[Markup]:
     """``<img>`` elements for images ``(n, h, w)`` or ``(n, h, w, c)``, small ones enlarged without blur."""
-    sources = [f"data:image/png;base64,{base64.b64encode(_png(image)).decode()}" for image in as_bytes(images)]
+    sources = [f"data:image/png;base64,{base64.b64encode(png(image)).decode()}" for image in as_bytes(images)]
     pairs = zip(sources, descriptions, strict=True)
     return [element("img", src=source, alt=description) for source, description in pairs]
 
@@ -37,7 +37,8 @@ def as_bytes(images: NDArray[Any]) -> NDArray[np.uint8]:
     return np.rint(255 * (finite - low) / max(high - low, np.finfo(np.float64).tiny)).astype(np.uint8)
 
 
-def _png(image: NDArray[np.uint8]) -> bytes:
+def png(image: NDArray[np.uint8]) -> bytes:
+    """One image as a PNG file, a small one enlarged without blur."""
     pixels = image[..., 0] if image.ndim == 3 and image.shape[2] == 1 else image
     factor = max(1, round(SIDE / max(pixels.shape[:2])))
     picture = Image.fromarray(pixels.repeat(factor, axis=0).repeat(factor, axis=1))

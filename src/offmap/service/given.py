@@ -1,0 +1,125 @@
+"""The rows of a request, whichever way they were sent."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from fastapi import Request
+from numpy.typing import NDArray
+from pydantic_core import from_json
+
+from offmap.collaborative.base import EntityDetector
+from offmap.data import Data, TableEncoder
+from offmap.data.roles import Roles
+from offmap.data.table.cells import as_numbers
+from offmap.service.problems import Problem
+from offmap.service.rows import numbers, reads_texts, require_few, rows_from_json
+from offmap.service.settings import Limits
+from offmap.service.uploads import MULTIPART, TYPES, media_type, read_upload, spooled
+from offmap.workflow import Estimator
+from offmap.workflow.fitting import encoder_of, entities_of
+
+JSON = "application/json"
+# A body above this size is parsed in a thread, so that other requests go on.
+_SHORT = 1 << 20
+
+
+@dataclass(frozen=True)
+class Given:
+    """Rows as a model reads them, with what came along.
+
+    Args:
+        rows: The rows.
+        entities: The entity of each row, for models that ask for it.
+        identity: Columns of an uploaded table that tell its rows apart.
+        more: Further entries of a JSON body.
+    """
+
+    rows: Any
+    entities: NDArray[Any] | None = None
+    identity: pd.DataFrame | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+async def given_rows(request: Request, model: Estimator, limits: Limits) -> Given:
+    """Reads the rows of a request: JSON, or an uploaded table."""
+    kind = media_type(request)
+    if kind in (JSON, ""):
+        return rows_of(await json_object(request), model, limits)
+    if kind not in TYPES and kind != MULTIPART:
+        raise Problem(415, f"the body is {kind!r}; send one of {', '.join((JSON, MULTIPART, *TYPES))}")
+    stated = Roles(text=request.query_params.get("text"), label=request.query_params.get("label"))
+    async with spooled(request) as path:
+        data = await asyncio.to_thread(read_upload, path, model, stated, limits)
+    if reads_texts(model) and data.kind != "text":
+        raise Problem(422, "this model was fitted on texts; name the column that holds them with ?text=COLUMN")
+    if data.kind == "text" and not reads_texts(model):
+        raise Problem(422, "text names a column of texts, but this model was fitted on numbers; leave it out")
+    entities = entities_of(model, data) if isinstance(model, EntityDetector) else None
+    return Given(_table_rows(model, data), entities, data.identity)
+
+
+def _table_rows(model: Estimator, data: Data) -> Any:
+    if data.kind == "text":
+        return data.X
+    if isinstance(encoder_of(model), TableEncoder):
+        return data.rows
+    names = [str(name) for name in data.feature_names]
+    known = getattr(model, "feature_names_in_", None)
+    if known is not None and list(known) != names:
+        raise Problem(422, f"the upload has the columns {', '.join(names)}; the model was fitted on {', '.join(known)}")
+    return numbers(model, _cells(data), names)
+
+
+def _cells(data: Data) -> NDArray[Any]:
+    """The cells of a table as numbers; one that is none is named."""
+    if data.X.dtype != object or data.frame is None:
+        return data.X
+    columns = [as_numbers(data.frame[name]) for name in data.frame.columns]
+    for name, column in zip(data.feature_names, columns, strict=True):
+        if column.unreadable.any():
+            row = int(column.unreadable.argmax())
+            raise Problem(422, f"row {row}, column {name!r} is {data.frame[name].iloc[row]!r}, not a number")
+    return np.column_stack([column.values for column in columns])
+
+
+def rows_of(content: Mapping[str, Any], model: Estimator, limits: Limits) -> Given:
+    """The rows of a JSON body."""
+    rows = rows_from_json(model, content, limits.rows)
+    entities = content.get("entities")
+    if entities is not None and (not isinstance(entities, list) or len(entities) != len(rows)):
+        raise Problem(422, "entities must be a list with one entry per row")
+    more = {name: value for name, value in content.items() if name not in ("rows", "texts", "entities")}
+    return Given(rows, None if entities is None else np.asarray(entities), None, more)
+
+
+def unread_rows(content: Mapping[str, Any], limits: Limits) -> Any:
+    """The rows of a JSON body for a world that has no model yet."""
+    rows = content.get("texts", content.get("rows"))
+    if not isinstance(rows, list) or not rows:
+        raise Problem(422, "the body must have rows or texts, with at least one entry")
+    require_few(len(rows), limits.rows)
+    return rows
+
+
+async def json_object(request: Request) -> dict[str, Any]:
+    """The body as a JSON object."""
+    body = await request.body()
+    return parse(body) if len(body) < _SHORT else await asyncio.to_thread(parse, body)
+
+
+def parse(body: bytes) -> dict[str, Any]:
+    """A JSON object, or a ``Problem`` that says where it is broken."""
+    if not body:
+        raise Problem(422, "the body is empty; send a JSON object")
+    try:
+        # Numbers are read many times faster than by the standard library.
+        content = from_json(body)
+    except ValueError as error:
+        raise Problem(422, f"the body is not JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise Problem(422, 'the body must be a JSON object, as {"rows": [[0.5, 1.5]]}')
+    return content

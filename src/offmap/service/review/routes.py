@@ -1,0 +1,184 @@
+"""Addresses of the review page. Pages are whole documents: with scripts on, htmx takes the part that changed."""
+
+from collections.abc import Callable
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from offmap.loop import OpenWorld
+from offmap.loop.timeline import decisions
+from offmap.service.problems import Problem
+from offmap.service.review import pages
+from offmap.service.review.acts import ACTS
+from offmap.service.review.assets import ASSETS
+from offmap.service.review.cards import picture_of
+from offmap.service.review.desk import Desk
+from offmap.service.review.form import Form, read_form
+from offmap.service.review.pages import Notice, Shell
+from offmap.service.review.rendering import address, render
+from offmap.service.security import csrf_token, keep_session, require_csrf
+from offmap.service.worlds import StaleAct, Worlds
+
+router = APIRouter(include_in_schema=False)
+_THEME = "offmap_theme"
+_YEAR = 365 * 24 * 3600
+Render = Callable[[Desk, Shell, Notice], str]
+
+
+@router.get("/review")
+async def worlds(request: Request) -> Response:
+    """The list of worlds, or the world if there is one."""
+    names = _worlds(request).names()
+    if len(names) == 1:
+        return RedirectResponse(address(names[0]), 303)
+    return _answer(request, render("worlds.html", shell=_shell(request, "")))
+
+
+@router.get("/review/static/{name}")
+async def static(name: str) -> Response:
+    """A file of the page; its address changes with its content."""
+    if name not in ASSETS:
+        raise Problem(404, "there is no such file")
+    content, kind = ASSETS[name]
+    return Response(content, media_type=kind, headers={"cache-control": f"public, max-age={_YEAR}, immutable"})
+
+
+@router.post("/review/theme", dependencies=[Depends(require_csrf)])
+async def theme(request: Request) -> Response:
+    """Keeps the choice of dark or light in a cookie."""
+    fields = await request.form()
+    chosen, world = str(fields.get("theme", "")), str(fields.get("world", ""))
+    response = RedirectResponse(address(world) if world in _worlds(request).names() else "/review", 303)
+    if chosen in ("dark", "light"):
+        response.set_cookie(_THEME, chosen, max_age=_YEAR, samesite="strict", httponly=True)
+    return response
+
+
+@router.get("/review/{world}")
+async def queue(request: Request, world: str, show: str = "open") -> Response:
+    """The queue with its first group."""
+    return await _show(request, world, lambda desk, shell, notice: pages.queue_page(desk, shell, notice, None, show))
+
+
+@router.get("/review/{world}/groups/{group}")
+async def group(request: Request, world: str, group: int, page: int = 1) -> Response:
+    """One group."""
+
+    def shown(desk: Desk, shell: Shell, notice: Notice) -> str:
+        return pages.queue_page(desk, shell, notice, group, page=page)
+
+    return await _show(request, world, shown)
+
+
+@router.get("/review/{world}/rows/{number}/picture")
+async def picture(request: Request, world: str, number: int) -> Response:
+    """One image of the stream. A row never changes, so a browser may keep it."""
+    found = await _worlds(request).get(world).read(lambda w: picture_of(_desk(request, world, w), number))
+    if found is None:
+        raise Problem(404, "there is no such image")
+    return Response(found, media_type="image/png", headers={"cache-control": "private, max-age=86400"})
+
+
+@router.get("/review/{world}/{page}")
+async def other(request: Request, world: str, page: str) -> Response:
+    """Map, dashboard, history, audit rows or help."""
+    if page not in _PAGES:
+        raise Problem(404, "there is no such page")
+    return await _show(request, world, _PAGES[page])
+
+
+@router.post("/review/{world}/act", dependencies=[Depends(require_csrf)])
+async def act(request: Request, world: str) -> Response:
+    """Does what a form asks for, and shows the page that follows."""
+    handle = _worlds(request).get(world)
+    shell, form = _shell(request, world), Form(act="")
+    try:
+        form = read_form(await request.form())
+        if form.act not in ACTS:
+            raise ValueError(f"there is no act {form.act[:50]!r}")
+        about = ACTS[form.act].about
+        page, place = await handle.act(
+            lambda open_world: _done(_desk(request, world, open_world), shell, form),
+            revision=None if about == "nothing" else form.revision,
+            groups=(*form.groups, *form.others) if about == "groups" else (),
+        )
+        return _answer(request, page, place)
+    except StaleAct as stale:
+        notice, status = Notice(changes=stale.changes, refused=form), 409
+    except ValueError as error:
+        notice, status = Notice(error=str(error)), 422
+    return await _show(request, world, lambda desk, shell, _: _same(desk, shell, notice, form), status)
+
+
+_PAGES: dict[str, Render] = {
+    "map": pages.map_page,
+    "dashboard": pages.dashboard_page,
+    "history": pages.history_page,
+    "audit": pages.audit_page,
+    "help": pages.help_page,
+}
+
+
+def _done(desk: Desk, shell: Shell, form: Form) -> tuple[str, str]:
+    """Acts, and returns the page that follows and its address."""
+    before = {decision.number: decision for decision in decisions(desk.world)}
+    follows = ACTS[form.act].run(desk.world, form)
+    notice = Notice(done=pages.done_since(desk, before))
+    if form.page in _PAGES:
+        return _PAGES[form.page](desk, shell, notice), address(shell.world, form.page)
+    shown = follows if follows is not None and desk.group(follows) is not None else None
+    place = address(shell.world) if shown is None else address(shell.world, "groups", shown)
+    return pages.queue_page(desk, shell, notice, shown), place
+
+
+def _same(desk: Desk, shell: Shell, notice: Notice, form: Form) -> str:
+    """The page that a form came from, with why it was refused."""
+    if form.page in _PAGES:
+        return _PAGES[form.page](desk, shell, notice)
+    return pages.queue_page(desk, shell, notice, form.groups[0] if form.groups else None)
+
+
+async def _show(request: Request, world: str, page: Render, status: int = 200) -> Response:
+    handle, shell = _worlds(request).get(world), _shell(request, world)
+    shown = await handle.read(lambda open_world: page(_desk(request, world, open_world), shell, Notice()))
+    return _answer(request, shown, status=status)
+
+
+def _answer(request: Request, page: str, place: str | None = None, status: int = 200) -> Response:
+    """A page; after an act, its address for scripts, and a redirect for browsers without them."""
+    scripted = "hx-request" in request.headers
+    if place is not None and not scripted:
+        response: Response = RedirectResponse(place, 303)
+    else:
+        response = HTMLResponse(page, status)
+        if scripted and request.method == "POST":
+            response.headers["HX-Push-Url"] = place or "false"
+    keep_session(request, response)
+    return response
+
+
+def _desk(request: Request, name: str, world: OpenWorld) -> Desk:
+    desks: dict[str, Desk] = request.app.state.desks
+    if name not in desks or desks[name].world is not world:
+        desks[name] = Desk(world)
+    # Other instances may have acted, if the world is in a database.
+    world.refresh()
+    return desks[name]
+
+
+def _worlds(request: Request) -> Worlds:
+    found: Worlds = request.app.state.worlds
+    if not hasattr(request.app.state, "desks"):
+        request.app.state.desks = {}
+    return found
+
+
+def _shell(request: Request, world: str) -> Shell:
+    chosen = request.cookies.get(_THEME, "")
+    return Shell(
+        world=world,
+        worlds=tuple(_worlds(request).names()),
+        csrf=csrf_token(request),
+        theme=chosen if chosen in ("dark", "light") else "",
+        signed_in=request.app.state.keys.required,
+    )

@@ -1,0 +1,160 @@
+"use strict";
+// Keys, focus and selection. Everything that they do, forms and links do too.
+(() => {
+  const page = () => document.getElementById("page");
+  const live = document.getElementById("live");
+  const trouble = document.getElementById("trouble");
+  const help = document.getElementById("help");
+  const single = document.getElementById("single-keys");
+  const STORED = "offmap-single-keys";
+
+  document.documentElement.classList.add("with-script");
+  try {
+    single.checked = localStorage.getItem(STORED) !== "off";
+  } catch {
+    // A browser that stores nothing keeps single keys on.
+  }
+  single.addEventListener("change", () => {
+    try {
+      localStorage.setItem(STORED, single.checked ? "on" : "off");
+    } catch {
+      // The choice then holds until the page is left.
+    }
+  });
+
+  const visible = (element) => element.getClientRects().length > 0 && !element.disabled;
+  const withKey = (key) =>
+    [...page().querySelectorAll("[data-key]")].find((element) => element.dataset.key === key && visible(element));
+  const picks = () => [...page().querySelectorAll("input.pick")];
+  const isField = (element) => element.matches("input:not([type=checkbox]), textarea, select");
+
+  function announceSelection() {
+    const count = picks().filter((pick) => pick.checked).length;
+    const words = document.getElementById("selected");
+    if (words) words.textContent = count === 1 ? "1 row selected" : `${count} rows selected`;
+  }
+
+  function focusPick(step) {
+    const all = picks();
+    const place = all.indexOf(document.activeElement);
+    const next = all[Math.min(Math.max(place + step, 0), all.length - 1)];
+    if (next) next.focus();
+  }
+
+  function pick() {
+    const all = picks();
+    const place = all.indexOf(document.activeElement);
+    if (place < 0) {
+      if (all[0]) all[0].focus();
+      return;
+    }
+    all[place].checked = !all[place].checked;
+    announceSelection();
+    focusPick(1);
+  }
+
+  function pickAll() {
+    const all = picks();
+    const checked = !all.every((one) => one.checked);
+    all.forEach((one) => (one.checked = checked));
+    announceSelection();
+  }
+
+  function press(element) {
+    if (isField(element)) {
+      element.focus();
+      element.select();
+    } else {
+      element.click();
+    }
+  }
+
+  function escape() {
+    if (help.open) help.close();
+    else document.getElementById("title")?.focus();
+  }
+
+  function onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const target = event.target;
+    if (event.key === "Escape") return escape();
+    if (isField(target)) {
+      // Each field of the selection has a button of its own; without this, Enter would press the first.
+      if (event.key === "Enter" && target.dataset.enter) {
+        event.preventDefault();
+        document.querySelector(target.dataset.enter).click();
+      }
+      return;
+    }
+    if (help.open || event.repeat) return;
+    if (target.matches("input.pick") && /^Arrow/.test(event.key)) {
+      event.preventDefault();
+      return focusPick(/Right|Down/.test(event.key) ? 1 : -1);
+    }
+    if (!single.checked && event.key !== "?") return;
+    if (event.key === "x") return pick();
+    const element = withKey(event.key);
+    if (!element) return;
+    event.preventDefault();
+    press(element);
+  }
+
+  document.addEventListener("keydown", onKey);
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("input.pick")) announceSelection();
+  });
+  // In the capturing phase, before htmx follows the link.
+  document.addEventListener(
+    "click",
+    (event) => {
+      if (event.target.closest("#open-help")) {
+        event.preventDefault();
+        event.stopPropagation();
+        help.showModal();
+      } else if (event.target.closest("#every")) {
+        pickAll();
+      }
+    },
+    true,
+  );
+
+  function say(words) {
+    trouble.textContent = words;
+    trouble.hidden = !words;
+  }
+
+  let before = "";
+  document.addEventListener("htmx:beforeRequest", () => {
+    before = document.activeElement?.id ?? "";
+    page().setAttribute("aria-busy", "true");
+    say("");
+  });
+  document.addEventListener("htmx:afterRequest", () => page().removeAttribute("aria-busy"));
+  document.addEventListener("htmx:afterSettle", () => {
+    const again = ["page-on", "page-back"].includes(before) ? document.getElementById(before) : null;
+    const title = document.getElementById("title");
+    const notice = document.getElementById("notice");
+    (document.getElementById("all-the-same") ?? again ?? title)?.focus({ preventScroll: true });
+    live.textContent = `${notice ? notice.textContent.trim() : ""} ${title ? title.textContent.trim() : ""}`;
+    showCurrent();
+  });
+  document.addEventListener("htmx:sendError", () => say("The service does not answer. Nothing was changed; try again."));
+  document.addEventListener("htmx:responseError", (event) => {
+    const { status, responseText } = event.detail.xhr;
+    if (status === 401) return location.assign("/sign-in");
+    let words = `The service answered ${status}.`;
+    try {
+      words = JSON.parse(responseText).error ?? words;
+    } catch {
+      // An answer that is no JSON says no more than its status.
+    }
+    say(words);
+  });
+
+  function showCurrent() {
+    const current = page().querySelector(".queue a[aria-current]");
+    const list = current?.closest(".queue");
+    if (list) list.scrollTop = current.offsetTop - list.offsetTop - list.clientHeight / 3;
+  }
+  showCurrent();
+})();

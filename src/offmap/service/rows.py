@@ -1,0 +1,164 @@
+"""Rows from JSON as the model reads them; what does not fit is named by row and column."""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from offmap.data import TableEncoder
+from offmap.data.module_encoder import ModuleEncoder
+from offmap.data.rows import as_texts
+from offmap.service.problems import Problem
+from offmap.workflow import Estimator
+from offmap.workflow.fitting import encoder_of
+
+
+def reads_texts(model: Estimator) -> bool:
+    """Whether a model was fitted on texts: its encoder reads no features, but it has one."""
+    encoder = encoder_of(model)
+    numeric = isinstance(encoder, TableEncoder | ModuleEncoder) or hasattr(encoder, "n_features_in_")
+    return encoder is not None and not numeric
+
+
+def rows_from_json(model: Estimator, content: Mapping[str, Any], most: int) -> Any:
+    """The rows of a request: ``{"texts": […]}``, or ``{"rows": […]}`` with a list or an object per row.
+
+    Args:
+        model: The model that reads them.
+        content: The body.
+        most: Most rows.
+    """
+    given = [name for name in ("rows", "texts") if name in content]
+    if len(given) != 1:
+        raise Problem(422, "the body must have either rows or texts")
+    rows = content[given[0]]
+    if not isinstance(rows, list) or not rows:
+        raise Problem(422, f"{given[0]} must be a list with at least one entry")
+    require_few(len(rows), most)
+    if given[0] == "texts":
+        return texts(model, rows)
+    if reads_texts(model):
+        raise Problem(422, "rows holds numbers, but this model was fitted on texts; send texts")
+    if isinstance(rows[0], dict):
+        return _records(model, rows)
+    if isinstance(encoder := encoder_of(model), TableEncoder):
+        names = encoder.feature_names_in_
+        _require_widths(rows, len(names))
+        return pd.DataFrame(rows, columns=names)
+    return numbers(model, rows)
+
+
+def require_few(count: int, most: int) -> None:
+    """Refuses more rows than a request may have."""
+    if count > most:
+        raise Problem(413, f"the request has {count:,} rows, more than {most:,}; send them in several requests")
+
+
+def texts(model: Estimator, given: Sequence[Any]) -> NDArray[Any]:
+    """Texts for a model that reads them."""
+    if not reads_texts(model):
+        raise Problem(422, "texts holds texts, but this model was fitted on numbers; send rows")
+    for place, text in enumerate(given):
+        if not isinstance(text, str):
+            raise Problem(422, f"row {place} of texts is {_shown(text)}, not a text")
+    return as_texts(given)
+
+
+def numbers(model: Estimator, given: Any, names: Sequence[str] | None = None) -> NDArray[Any]:
+    """Numbers as an array of the shape that the model was fitted on; images may come as flat rows.
+
+    Args:
+        model: The model.
+        given: An array, or lists of numbers.
+        names: Names of the columns, for messages.
+    """
+    try:
+        X = given if isinstance(given, np.ndarray) and given.dtype.kind in "biuf" else _as_floats(given)
+    except (ValueError, TypeError):
+        raise Problem(422, _unreadable(given, names)) from None
+    shape = tuple(model.input_shape_)
+    if not hasattr(model, "encoder_") and X.shape[1:] != shape and X.shape[1:] != shape[:2]:
+        if X.ndim != 2 or X.shape[1] != prod(shape):
+            raise Problem(
+                422, f"rows have the shape {_sized(X.shape[1:])}, but the model was fitted on {_sized(shape)}"
+            )
+        X = X.reshape(len(X), *shape)
+    if X.dtype.kind == "f" and not np.isfinite(X).all():
+        raise Problem(422, _not_finite(X, names))
+    return X
+
+
+def _as_floats(given: Any) -> NDArray[np.float64]:
+    X = np.array(given)
+    if X.dtype.kind not in "biufO" or X.ndim < 2:
+        raise ValueError
+    return X.astype(np.float64)
+
+
+def _records(model: Estimator, rows: list[dict[str, Any]]) -> Any:
+    """Rows that name their columns."""
+    encoder = encoder_of(model)
+    known = getattr(encoder if isinstance(encoder, TableEncoder) else model, "feature_names_in_", None)
+    if known is None:
+        raise Problem(422, "rows are objects, but the model knows no names of columns; send a list of numbers per row")
+    names = [str(name) for name in known]
+    for place, row in enumerate(rows):
+        if not isinstance(row, dict) or set(row) != set(names):
+            raise Problem(422, f"row {place} {_difference(row, names)}")
+    frame = pd.DataFrame.from_records(rows, columns=names)
+    return frame if isinstance(encoder, TableEncoder) else numbers(model, frame.to_numpy(dtype=object), names)
+
+
+def _difference(row: Any, names: list[str]) -> str:
+    if not isinstance(row, dict):
+        return f"is {_shown(row)}, but row 0 is an object"
+    lacking = [name for name in names if name not in row]
+    return (
+        f"has no {lacking[0]!r}"
+        if lacking
+        else f"has {next(iter(set(row) - set(names)))!r}, which the model does not know"
+    )
+
+
+def _require_widths(rows: list[Any], width: int) -> None:
+    for place, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != width:
+            count = f"{len(row)} values" if isinstance(row, list) else _shown(row)
+            raise Problem(422, f"row {place} is {count}, but the model was fitted on {width} columns")
+
+
+def _unreadable(given: Any, names: Sequence[str] | None) -> str:
+    """Which row and which column cannot be read as a number, or which row is of another length than the first."""
+    first = given[0] if len(given) else None
+    for place, row in enumerate(given):
+        if isinstance(row, str | bytes) or not hasattr(row, "__len__"):
+            return f"row {place} is {_shown(row)}, not a list of numbers"
+        if len(row) != len(first):  # type: ignore[arg-type] # row 0 has passed the check above
+            return f"row {place} has {len(row)} values, but row 0 has {len(first)}"  # type: ignore[arg-type]
+        for column, value in enumerate(row):
+            if isinstance(value, str | dict) or (isinstance(value, list) != isinstance(first[column], list)):  # type: ignore[index]
+                return f"row {place}, column {_name(names, column)} is {_shown(value)}, not a number"
+    return "rows must be lists of numbers, all of one shape"
+
+
+def _not_finite(X: NDArray[Any], names: Sequence[str] | None) -> str:
+    row, *places = np.argwhere(~np.isfinite(X))[0].tolist()
+    at = _name(names, places[0]) if len(places) == 1 else tuple(places)
+    value = X[(row, *places)]
+    return f"row {row}, column {at} is {'missing (NaN)' if np.isnan(value) else 'infinite'}; every value must be finite"
+
+
+def _name(names: Sequence[str] | None, column: int) -> str:
+    return str(column) if names is None else repr(names[column])
+
+
+def _sized(shape: Sequence[int]) -> str:
+    return " × ".join(map(str, shape)) or "of one number"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}…"

@@ -1,0 +1,149 @@
+"""The page without a browser: forms, refusals, escaping, and what the security policy forbids."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from offmap.service import Settings, create_app
+from tests.service.browser.worlds import table_world
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return table_world(tmp_path_factory.mktemp("forms") / "table")
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[TestClient]:
+    app = create_app(Settings(worlds={"table": folder}))
+    with TestClient(app, base_url="http://localhost", headers={"accept": "text/html"}) as made:
+        yield made
+
+
+def fields(page: str) -> dict[str, str]:
+    """What every form of a page sends along."""
+    return {name: found(rf'name="{name}" value="([^"]*)"', page) for name in ("csrf", "revision")}
+
+
+def found(pattern: str, page: str) -> str:
+    match = re.search(pattern, page)
+    assert match, pattern
+    return match[1]
+
+
+def act(client: TestClient, name: str, **more: str) -> tuple[int, str]:
+    page = client.get("/review/table").text
+    answer = client.post("/review/table/act", data=fields(page) | {"act": name} | more)
+    return answer.status_code, answer.text
+
+
+PATHS = ("", "?show=named", "/groups/1", "/groups/1?page=2", "/groups/99", "/map", "/dashboard", "/history", "/audit")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_pages_hold_nothing_that_the_policy_forbids(client: TestClient, path: str) -> None:
+    answer = client.get(f"/review/table{path}")
+    assert answer.status_code == 200
+    policy = answer.headers["content-security-policy"]
+    assert "unsafe" not in policy
+    assert re.search(r"<[^>]+\sstyle=", answer.text) is None
+    assert re.search(r"<[^>]+\son[a-z]+=", answer.text) is None
+    assert re.search(r"<style|<script(?![^>]* src=)", answer.text) is None
+    assert len(re.findall("<h1", answer.text)) == 1
+    identities = re.findall(r'\sid="([^"]+)"', answer.text)
+    assert len(identities) == len(set(identities))
+
+
+def test_an_act_is_followed_by_a_redirect_so_that_a_reload_repeats_nothing(client: TestClient) -> None:
+    page = client.get("/review/table").text
+    form = fields(page) | {"act": "skip", "group": "1"}
+    answer = client.post("/review/table/act", data=form, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/review/table")
+    answer = client.post("/review/table/act", data=fields(client.get("/review/table").text) | {"act": "undo"})
+    assert answer.status_code == 200
+    assert "Group 1 skipped" in client.get("/review/table/history").text
+
+
+def test_a_form_of_another_page_is_refused(client: TestClient) -> None:
+    client.get("/review/table")
+    answer = client.post("/review/table/act", data={"act": "discard", "group": "1", "csrf": "guess"})
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "words"),
+    [
+        ("name", {"group": "1", "label": " "}, "the name is empty"),
+        ("name", {"group": "1", "label": "seven"}, "the classes of this world are numbers"),
+        ("name", {"group": "77", "label": "7"}, "there is no group 77"),
+        ("name", {"label": "7"}, "choose a group first"),
+        ("name", {"group": "../../etc", "label": "7"}, "group must be a number"),
+        ("merge", {"group": "1"}, "say which group to merge with"),
+        ("merge", {"group": "1", "other": "1"}, "cannot be merged with itself"),
+        ("move", {"group": "1", "other": "2"}, "select rows first"),
+        ("label", {"group": "1", "row": "999999", "label": "3"}, "there is no row 999999"),
+        ("learn", {}, "there is nothing to learn"),
+        ("undo", {}, "there is nothing to undo"),
+        ("fly", {}, "there is no act"),
+        ("rollback", {"page": "dashboard"}, "choose a version"),
+        ("label-audit", {"page": "audit"}, "no row was given a class"),
+    ],
+)
+def test_what_cannot_be_done_is_said_on_the_page(
+    client: TestClient, name: str, more: dict[str, str], words: str
+) -> None:
+    before = client.get("/review/table/history").text
+    status, page = act(client, name, **more)
+    assert status == 422
+    assert words in re.sub(r"&#39;", "'", page)
+    assert len(re.findall("<li", client.get("/review/table/history").text)) == len(re.findall("<li", before))
+
+
+def test_a_stale_act_shows_what_changed_and_can_be_done_all_the_same(client: TestClient) -> None:
+    seen = fields(client.get("/review/table/groups/1").text)
+    assert act(client, "name", group="1", label="3")[0] == 200
+    stale = seen | {"act": "name", "group": "1", "label": "4"}
+    answer = client.post("/review/table/act", data=stale)
+    assert answer.status_code == 409
+    assert "group 1 was named" in answer.text
+    assert "Name group 1 “4” all the same" in answer.text
+    assert client.get("/v1/worlds/table/groups?status=named").json()["groups"][0]["name"] == 3
+    again = stale | {"revision": fields(answer.text)["revision"]}
+    assert client.post("/review/table/act", data=again).status_code == 200
+    assert client.get("/v1/worlds/table/groups?status=named").json()["groups"][0]["name"] == 4
+    # An act on another group is not stale.
+    assert client.post("/review/table/act", data=seen | {"act": "skip", "group": "2"}).status_code == 200
+
+
+def test_audit_rows_are_drawn_and_labelled(client: TestClient) -> None:
+    status, page = act(client, "audit", count="5", page="audit")
+    assert (status, len(re.findall(r'name="label-\d+"', page))) == (200, 5)
+    first, second, *_ = re.findall(r'name="(label-\d+)"', page)
+    status, page = act(client, "label-audit", page="audit", **{first: "3", second: "0"})
+    assert (status, len(re.findall(r'name="label-\d+"', page))) == (200, 3)
+    status, page = act(client, "label-audit", page="audit", **{first: "1"})
+    assert status == 422
+    assert "by someone else meanwhile" in page
+
+
+def test_unknown_worlds_pages_and_files_are_not_found(client: TestClient) -> None:
+    for path in ("/review/other", "/review/table/secrets", "/review/static/routes.py", "/review/static/..%2froutes.py"):
+        assert client.get(path).status_code == 404
+    assert client.get("/review/table/rows/1/picture").status_code == 404
+
+
+def test_htmx_is_the_file_that_its_licence_names(client: TestClient) -> None:
+    static = resources.files("offmap.service.review") / "static"
+    licence = (static / "htmx-LICENSE.txt").read_text(encoding="utf-8")
+    digest = hashlib.sha256((static / "htmx.min.js").read_bytes()).hexdigest()
+    assert f"sha256 {digest}" in licence
+    assert "Zero-Clause BSD" in licence
+    address = found(r'src="(/review/static/htmx[^"]+)"', client.get("/review/table").text)
+    answer = client.get(address)
+    assert hashlib.sha256(answer.content).hexdigest() == digest
+    assert "immutable" in answer.headers["cache-control"]

@@ -1,0 +1,138 @@
+"""Scores over HTTP are the library's own, whichever way rows are sent."""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from fastapi.testclient import TestClient
+
+import offmap
+from tests.service.conftest import WIDTH, binary, tensor
+
+ROWS = np.random.default_rng(1).normal(size=(5, WIDTH)) * [[0.5], [1], [9], [0.1], [20]]
+FRAME = pd.DataFrame(ROWS, columns=["height", "weight", "age"])
+
+
+def test_rows_score_as_in_the_library(client: TestClient, files: Path) -> None:
+    verdict = offmap.load(files / "numbers.safetensors").assess(ROWS)
+    found = client.post("/v1/models/numbers/score", json={"rows": ROWS.tolist()}).json()
+    assert found["model"] == "numbers"
+    assert found["version"] == "1"
+    assert found["novelty"] == verdict.novelty.tolist()
+    assert found["p_value"] == verdict.p_value.tolist()
+    assert found["novel"] == verdict.novel.tolist()
+    assert True in found["novel"]
+    assert False in found["novel"]
+
+
+def test_texts_score_as_in_the_library(client: TestClient, files: Path) -> None:
+    texts = ["pay the invoice", "the weather in Bern"]
+    verdict = offmap.load(files / "texts.safetensors").assess(texts)
+    found = client.post("/v1/models/texts/score", json={"texts": texts}).json()
+    assert found["novelty"] == verdict.novelty.tolist()
+    assert found["closest"] == verdict.closest.tolist()
+    tensors = {"inputs": [{"name": "rows", "shape": [2], "datatype": "BYTES", "data": texts}]}
+    outputs = client.post("/v2/models/texts/infer", json=tensors).json()["outputs"]
+    by_name = {each["name"]: each for each in outputs}
+    assert by_name["novelty"]["data"] == found["novelty"]
+    assert by_name["label"]["datatype"] == "BYTES"
+    assert by_name["label"]["data"] == found["label"]
+
+
+@pytest.mark.parametrize("name", ["named", "table"])
+def test_columns_are_found_by_their_names(client: TestClient, files: Path, name: str) -> None:
+    frame = FRAME if name == "named" else FRAME.assign(city=["Bern", "Basel", "Bern", "Oslo", "Bern"])
+    expected = offmap.load(files / f"{name}.safetensors").novelty(frame).tolist()
+    turned = frame[frame.columns[::-1]].to_dict("records")
+    assert client.post(f"/v1/models/{name}/score", json={"rows": turned}).json()["novelty"] == expected
+    lists = frame.to_numpy().tolist()
+    assert client.post(f"/v1/models/{name}/score", json={"rows": lists}).json()["novelty"] == expected
+
+
+def _upload(frame: pd.DataFrame, kind: str) -> bytes:
+    if kind == "application/vnd.apache.parquet":
+        stream = io.BytesIO()
+        frame.to_parquet(stream)
+        return stream.getvalue()
+    if kind == "application/x-ndjson":
+        return frame.to_json(orient="records", lines=True, double_precision=15).encode()
+    return frame.to_csv(index=False, sep="\t" if "tab" in kind else ",").encode()
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/csv", "text/tab-separated-values", "application/x-ndjson", "application/vnd.apache.parquet"]
+)
+@pytest.mark.parametrize("name", ["numbers", "named", "table"])
+def test_uploaded_tables_score_as_in_the_library(client: TestClient, files: Path, kind: str, name: str) -> None:
+    frame = FRAME.assign(city=["Bern", "Basel", "Bern", "Oslo", "Bern"]) if name == "table" else FRAME
+    rows = frame.to_numpy() if name == "numbers" else frame
+    expected = offmap.load(files / f"{name}.safetensors").novelty(rows)
+    found = client.post(f"/v1/models/{name}/score", content=_upload(frame, kind), headers={"content-type": kind}).json()
+    np.testing.assert_allclose(found["novelty"], expected, rtol=1e-5)
+
+
+def test_a_form_uploads_a_file_and_a_client_can_ask_for_csv(client: TestClient) -> None:
+    content = "words,n\npay the invoice,1\nthe weather,2\n"
+    given = {"file": ("../../etc/passwd.csv", content, "text/csv")}
+    answer = client.post("/v1/models/texts/score?text=words", files=given, headers={"accept": "text/csv"})
+    frame = pd.read_csv(io.StringIO(answer.text))
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert list(frame["closest"]) == ["pay", frame["closest"][1]]
+    assert len(frame) == 2
+
+
+def test_tensors_as_json_and_as_bytes_agree(client: TestClient, files: Path) -> None:
+    X = ROWS.astype(np.float32)
+    expected = offmap.load(files / "numbers.safetensors").assess(X)
+    found = client.post("/v2/models/numbers/infer", json=tensor(X, "FP32", id="a-1")).json()
+    assert (found["model_name"], found["model_version"], found["id"]) == ("numbers", "1", "a-1")
+    outputs = {each["name"]: each for each in found["outputs"]}
+    assert outputs["novelty"]["data"] == expected.novelty.tolist()
+    assert outputs["novel"]["datatype"] == "BOOL"
+    asked = [{"name": "novelty", "parameters": {"binary_data": True}}, {"name": "novel"}]
+    answer = client.post("/v2/models/numbers/versions/1/infer", **binary(X, outputs=asked))
+    length = int(answer.headers["inference-header-content-length"])
+    header = json.loads(answer.content[:length])
+    assert [each["name"] for each in header["outputs"]] == ["novelty", "novel"]
+    np.testing.assert_array_equal(np.frombuffer(answer.content[length:], "<f8"), expected.novelty)
+    assert header["outputs"][1]["data"] == expected.novel.tolist()
+
+
+def test_metadata_says_what_a_model_reads_and_writes(client: TestClient) -> None:
+    about = client.get("/v2/models/numbers").json()
+    assert about["inputs"] == [{"name": "rows", "datatype": "FP64", "shape": [-1, WIDTH]}]
+    assert [each["name"] for each in about["outputs"]] == ["novelty", "p_value", "novel"]
+    assert client.get("/v2/models/texts").json()["inputs"][0]["datatype"] == "BYTES"
+    assert client.get("/v2").json()["extensions"] == ["binary_tensor_data"]
+    assert client.get("/v2/health/ready").json() == {"ready": True}
+    assert client.get("/v2/models/numbers/versions/1/ready").json()["ready"] is True
+
+
+def test_a_row_is_explained_by_what_makes_it_novel(client: TestClient) -> None:
+    far = [[0.0, 9.0, 0.1]]
+    found = client.post("/v1/models/neighbors/explain", json={"rows": far}).json()["explanations"]
+    assert found[0]["reasons"][0]["part"] == "feature 1"
+    asked = {"rows": far, "reference": ROWS.tolist()}
+    found = client.post("/v1/models/numbers/explain", json=asked).json()["explanations"]
+    assert found[0]["reasons"][0]["part"] == "feature 1"
+    refused = client.post("/v1/models/numbers/explain", json={"rows": far})
+    assert refused.status_code == 422
+    assert "reference" in refused.json()["error"]
+
+
+def test_metrics_count_what_was_scored(client: TestClient) -> None:
+    found = client.post("/v1/models/numbers/score", json={"rows": ROWS.tolist()}).json()
+    lines = dict(line.rsplit(" ", 1) for line in client.get("/metrics").text.splitlines() if line[0] != "#")
+    of = '{model="numbers"}'
+    assert float(lines[f"offmap_rows_scored_total{of}"]) == len(ROWS)
+    assert float(lines[f"offmap_rows_rejected_total{of}"]) == sum(found["novel"])
+    assert float(lines[f"offmap_p_value_count{of}"]) == len(ROWS)
+    small = sum(p_value <= 0.1 for p_value in found["p_value"])
+    assert float(lines['offmap_p_value_bucket{le="0.1",model="numbers"}']) == small
+    assert float(lines[f"offmap_p_value_sum{of}"]) == pytest.approx(sum(found["p_value"]))
+    assert float(lines[f"offmap_score_duration_seconds_count{of}"]) == 1
+    assert f"offmap_log_martingale{of}" in lines
+    assert 'offmap_model_info{method="mahalanobis",model="numbers",version="1"}' in lines

@@ -1,0 +1,83 @@
+"""Versions are loaded, put into use and rolled back while requests are answered."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+import offmap
+from offmap.service import Limits
+from tests.service.conftest import WIDTH, serving
+
+ROWS = {"rows": [[0.5] * WIDTH]}
+
+
+@pytest.fixture
+def versions(files: Path) -> Iterator[TestClient]:
+    with serving(models={"m": files / "versions"}, limits=Limits(versions=2)) as client:
+        yield client
+
+
+def test_the_newest_is_used_and_others_can_be(versions: TestClient, files: Path) -> None:
+    about = versions.get("/v1/models/m").json()
+    assert (about["version"], about["versions"]) == ("10", ["1", "2", "10"])
+    novelty = {
+        version: offmap.load(files / "versions" / f"{version}.safetensors").novelty(ROWS["rows"]).tolist()
+        for version in about["versions"]
+    }
+    for version in ("1", "2", "10", "1"):
+        found = versions.post(f"/v1/models/m/versions/{version}/score", json=ROWS).json()
+        assert (found["version"], found["novelty"]) == (version, novelty[version])
+    assert versions.post("/v1/models/m/score", json=ROWS).json()["version"] == "10"
+    assert versions.post("/v1/models/m/use", json={"version": "2"}).json()["version"] == "2"
+    assert versions.post("/v1/models/m/use", json={"version": "1"}).json()["version"] == "1"
+    assert versions.post("/v1/models/m/score", json=ROWS).json()["novelty"] == novelty["1"]
+    assert versions.post("/v1/models/m/rollback").json()["version"] == "2"
+    assert versions.post("/v1/models/m/rollback").json()["version"] == "10"
+    assert versions.post("/v1/models/m/rollback").status_code == 409
+    assert 'version="10"} 1.0' in versions.get("/metrics").text
+
+
+def test_a_version_that_cannot_be_loaded_changes_nothing(files: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    folder.mkdir()
+    (folder / "1.safetensors").write_bytes((files / "numbers.safetensors").read_bytes())
+    with serving(models={"m": folder}) as client:
+        (folder / "2.safetensors").write_bytes(b"nonsense")
+        refused = client.post("/v1/models/m/use", json={"version": "2"})
+        assert refused.status_code == 500
+        assert str(tmp_path) not in refused.json()["error"]
+        assert client.post("/v1/models/m/use", json={"version": "../2"}).status_code == 404
+        assert client.post("/v1/models/m/score", json=ROWS).json()["version"] == "1"
+        (folder / "3.safetensors").write_bytes((files / "neighbors.safetensors").read_bytes())
+        assert client.post("/v1/models/m/use", json={"version": "3"}).json()["method"] == "nearest-neighbor"
+
+
+def test_no_request_fails_while_versions_are_swapped(versions: TestClient, files: Path) -> None:
+    novelty = {
+        version: offmap.load(files / "versions" / f"{version}.safetensors").novelty(ROWS["rows"]).tolist()
+        for version in ("1", "2", "10")
+    }
+    answers: list[Any] = []
+    stop = threading.Event()
+
+    def ask() -> None:
+        while not stop.is_set():
+            answers.append(versions.post("/v1/models/m/score", json=ROWS))
+
+    clients = [threading.Thread(target=ask) for _ in range(4)]
+    for client in clients:
+        client.start()
+    for _ in range(5):
+        for version in ("1", "2", "10"):
+            assert versions.post("/v1/models/m/use", json={"version": version}).status_code == 200
+    stop.set()
+    for client in clients:
+        client.join()
+    assert {answer.status_code for answer in answers} == {200}
+    # Each answer is of one version alone, and says of which.
+    assert all(answer.json()["novelty"] == novelty[answer.json()["version"]] for answer in answers)
+    assert len({answer.json()["version"] for answer in answers}) > 1

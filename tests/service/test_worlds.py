@@ -1,0 +1,161 @@
+"""Every act of the loop over HTTP; a stale act is refused with what changed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from offmap.loop import OpenWorld
+from tests.loop.worlds import blobs, classifier
+from tests.service.conftest import serving
+
+
+@pytest.fixture
+def reviewing(world: Path) -> Iterator[TestClient]:
+    with serving(worlds={"blobs": world}) as client:
+        yield client
+
+
+def act(client: TestClient, kind: str, **content: Any) -> Any:
+    answer = client.post(f"/v1/worlds/blobs/{kind}", json=content)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def groups(client: TestClient, **query: Any) -> Any:
+    return client.get("/v1/worlds/blobs/groups", params=query).json()
+
+
+def test_a_turn_of_the_loop(reviewing: TestClient, world: Path) -> None:
+    before = reviewing.get("/v1/worlds/blobs").json()
+    assert before["version"] == 1
+    rows = blobs([3], 4, seed=9)[0]
+    assert reviewing.post("/v1/models/blobs/score", json={"rows": rows.tolist()}).json()["label"] == [-1] * 4
+    for group in groups(reviewing)["groups"]:
+        shown = reviewing.get("/v1/worlds/blobs/rows", params={"id": group["rows"][:2]}).json()["rows"]
+        assert [row["group"] for row in shown] == [group["id"]] * 2
+        assert all(row["p_value"] is not None for row in shown)
+        right = 3 if shown[0]["row"][0] > 0 else 4
+        assert act(reviewing, "name", group=group["id"], label=right)["revision"] > before["revision"]
+    learnt = act(reviewing, "learn")
+    assert learnt["version"] == 2
+    found = reviewing.post("/v1/models/blobs/score", json={"rows": rows.tolist()}).json()
+    assert found["version"] == "2"
+    assert found["closest"] == [3] * 4
+    old = reviewing.post("/v1/models/blobs/versions/1/score", json={"rows": rows.tolist()}).json()
+    assert (old["version"], old["label"]) == ("1", [-1] * 4)
+    assert act(reviewing, "undo")["kind"] == "learnt"
+    assert reviewing.get("/v1/models/blobs").json()["version"] == "1"
+    assert act(reviewing, "redo")["kind"] == "learnt"
+    act(reviewing, "rollback", version=1)
+    assert reviewing.get("/v1/models/blobs").json()["version"] == "1"
+    metrics = reviewing.get("/metrics").text
+    assert 'offmap_model_info{method="analytic",model="blobs",version="1"} 1.0' in metrics
+    assert 'version="2"' not in metrics
+    assert 'offmap_review_groups{status="named",world="blobs"}' in metrics
+    reviewing.__exit__()
+    with OpenWorld.open(world) as opened:
+        assert opened.status().version == 1
+
+
+def test_groups_are_changed_by_every_act(reviewing: TestClient) -> None:
+    first, second = (group["id"] for group in groups(reviewing)["groups"][:2])
+    parts = act(reviewing, "split", group=first)["groups"]
+    act(reviewing, "merge", group=parts[0], other=parts[1])
+    row = groups(reviewing)["groups"][0]["rows"][0]
+    act(reviewing, "move", row=row, group=second)
+    assert reviewing.get("/v1/worlds/blobs/rows", params={"id": row}).json()["rows"][0]["group"] == second
+    act(reviewing, "skip", group=parts[0])
+    act(reviewing, "discard", group=second)
+    assert [group["id"] for group in groups(reviewing, status="discarded")["groups"]] == [second]
+    drawn = act(reviewing, "audit", n=3)["rows"]
+    assert len(drawn) == 3
+    act(reviewing, "label", row=drawn[0]["id"], label=0)
+    assert [entry["kind"] for entry in reviewing.get("/v1/worlds/blobs/history").json()[-2:]] == [
+        "discarded",
+        "labelled",
+    ]
+
+
+def test_the_second_of_two_reviewers_is_told_what_changed(reviewing: TestClient) -> None:
+    seen = groups(reviewing)
+    first, second = (group["id"] for group in seen["groups"][:2])
+    act(reviewing, "name", group=first, label=7, revision=seen["revision"])
+    stale = reviewing.post("/v1/worlds/blobs/name", json={"group": first, "label": 8, "revision": seen["revision"]})
+    assert stale.status_code == 409
+    assert stale.json()["changes"] == [f"group {first} was named 7"]
+    merged = {"group": second, "other": first, "revision": seen["revision"]}
+    assert reviewing.post("/v1/worlds/blobs/merge", json=merged).status_code == 409
+    assert reviewing.post("/v1/worlds/blobs/undo", json={"revision": seen["revision"]}).status_code == 409
+    # Another group is nobody else's business, and rows of the stream make nothing stale.
+    reviewing.post("/v1/worlds/blobs/observe", json={"rows": blobs([3], 2, seed=5)[0].tolist()})
+    act(reviewing, "name", group=second, label=8, revision=seen["revision"])
+    named = {group["id"]: group["name"] for group in groups(reviewing, status="named")["groups"]}
+    assert named == {first: 7, second: 8}
+    act(reviewing, "name", group=first, label=9, revision=stale.json()["revision"])
+
+
+def test_rows_are_observed_once(reviewing: TestClient) -> None:
+    rows = blobs([0, 3], 3, seed=7)[0].tolist()
+    ids = [f"r{place}" for place in range(6)]
+    before = reviewing.get("/v1/worlds/blobs").json()["observed"]
+    first = reviewing.post("/v1/worlds/blobs/observe", json={"rows": rows, "ids": ids}).json()
+    again = reviewing.post("/v1/worlds/blobs/observe", json={"rows": rows, "ids": ids}).json()
+    assert first["novelty"] == again["novelty"]
+    assert reviewing.get("/v1/worlds/blobs").json()["observed"] == before + 6
+    table = "x,y\n" + "\n".join(f"{x},{y}" for x, y in blobs([4], 2, seed=8)[0])
+    given = reviewing.post("/v1/worlds/blobs/observe", content=table, headers={"content-type": "text/csv"})
+    assert len(given.json()["novel"]) == 2
+    assert "offmap_rows_scored_total" in reviewing.get("/metrics").text
+
+
+def test_a_world_is_taught_over_http(tmp_path: Path) -> None:
+    OpenWorld.create(tmp_path / "new.world", classifier=classifier(), min_group=4).close()
+    with serving(worlds={"blobs": tmp_path / "new.world"}) as client:
+        early = client.post("/v1/models/blobs/score", json={"rows": [[0, 0]]})
+        assert (early.status_code, "no version yet" in early.json()["error"]) == (409, True)
+        assert client.post("/v1/worlds/blobs/observe", json={"rows": [[0, 0]]}).status_code == 409
+        X, y = blobs([0, 1, 2], 30)
+        lesson = {"rows": X.tolist(), "labels": y.tolist()}
+        assert act(client, "teach", **lesson)["version"] == 1
+        assert client.post("/v1/models/blobs/score", json={"rows": [[0, 0]]}).json()["closest"] == [0]
+        again = blobs([5], 30)
+        assert act(client, "teach", rows=again[0].tolist(), labels=again[1].tolist())["version"] == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "words"),
+    [
+        ("name", {"group": 999, "label": 7}, "there is no group 999"),
+        ("name", {"group": 1}, "label"),
+        ("name", {"group": "one", "label": 7}, "group"),
+        ("name", {"group": 1, "label": "seven"}, "label must be an integer"),
+        ("name", {"group": 1, "label": True}, "label"),
+        ("name", {"group": 1, "label": 7, "mood": 1}, "mood"),
+        ("name", {"group": 1, "label": 7, "revision": 10**6}, "expected"),
+        ("merge", {"group": 1, "other": 1}, "cannot be merged with itself"),
+        ("move", {"group": 1, "row": "nobody"}, "no row with the id 'nobody'"),
+        ("audit", {"n": 0}, "n"),
+        ("learn", {}, "nothing to learn"),
+        ("rollback", {"version": 9}, "version must be one of"),
+        ("observe", {"rows": [[1, 2, 3]]}, "the shape 3"),
+        ("observe", {"rows": [[1, 2]], "ids": ["a", "b"]}, "one id per row"),
+        ("observe", {"rows": [[1, 2]], "ids": "a"}, "ids must be a list"),
+        ("teach", {"rows": [[1, 2]]}, "labels must be a list"),
+    ],
+)
+def test_acts_that_are_not_possible(reviewing: TestClient, kind: str, content: Any, words: str) -> None:
+    revision = reviewing.get("/v1/worlds/blobs").json()["revision"]
+    answer = reviewing.post(f"/v1/worlds/blobs/{kind}", json=content)
+    assert answer.status_code == 422
+    assert words in answer.json()["error"]
+    assert reviewing.get("/v1/worlds/blobs").json()["revision"] == revision
+
+
+def test_unknown_rows_and_worlds_are_not_found(reviewing: TestClient) -> None:
+    assert reviewing.get("/v1/worlds/blobs/rows", params={"id": "nobody"}).status_code == 404
+    assert reviewing.post("/v1/worlds/other/learn", json={}).status_code == 404
+    assert reviewing.get("/v1/worlds").json() == ["blobs"]
+    assert reviewing.post("/v1/models/blobs/use", json={"version": "1"}).status_code == 409
