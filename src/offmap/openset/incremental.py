@@ -2,8 +2,9 @@
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -29,6 +30,9 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         held_out_labels_: Their classes.
     """
 
+    # The parameters without which the method cannot learn on after its first fit.
+    learning_parameters: ClassVar[Mapping[str, Any]] = {}
+
     def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, *, calibrate: bool = True) -> Self:
         """Learns rows of new and of known classes, and keeps what was learnt before.
 
@@ -45,8 +49,7 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         """
         if not hasattr(self, "promise_"):
             return self.fit(X, y)
-        if self.calibration == "cv":
-            raise ValueError('partial_fit needs rows held out from one model; give calibration as a share, not "cv"')
+        self._require_can_learn()
         rows, labels = self._checked(X), self._checked_labels(X, y)
         merged = self._with_new(labels)
         codes, old = np.searchsorted(merged, labels), np.searchsorted(merged, self.classes_)
@@ -61,6 +64,13 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         )
         self.calibrate_again()
         return self
+
+    def _require_can_learn(self) -> None:
+        if self.calibration == "cv":
+            raise ValueError('partial_fit needs rows held out from one model; give calibration as a share, not "cv"')
+        for name, value in self.learning_parameters.items():
+            if getattr(self, name) != value:
+                raise ValueError(f"partial_fit needs {name}={value!r}; fit the classifier with it first")
 
     def _checked_labels(self, X: Any, y: ArrayLike) -> NDArray[Any]:
         with warnings.catch_warnings():
@@ -80,8 +90,6 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
     def _new_split(
         self, codes: NDArray[np.int64], rng: np.random.Generator, calibrate: bool
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        if self.calibration == "cv":
-            raise ValueError('partial_fit needs rows held out from one model; give calibration as a share, not "cv"')
         if self.calibration in (0, "cv") or not calibrate:
             return np.arange(len(codes)), np.arange(0)
         return split_rows(codes, float(self.calibration), rng)
