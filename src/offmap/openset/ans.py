@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.optim import AdamW
 
-from offmap.arrays import Rows, to_tensor
+from offmap.arrays import to_tensor
 from offmap.calibration.contract import Classification
 from offmap.openset.adapter import Adapter, fit_adapter, fit_scale
 from offmap.openset.ans_learning import AnalyticLabels, first_of_each_class, fit_logistic, placed
@@ -63,7 +63,8 @@ class ANSClassifier(IncrementalClassifier):
         lr: Learning rate of AdamW for the heads.
         penalty: L2 penalty of the logistic regression that labels rows of the known classes.
         closed_set: What labels rows of the known classes: logistic regression, or ridge regression on random features
-            ("analytic"), whose sums take new classes. Choose "analytic" for ``partial_fit``.
+            ("analytic"). The sums of the latter take new classes as if all rows had come at once; with the former,
+            ``partial_fit`` fits again to the rows that were kept. Choose "analytic" to learn in stages.
         closed_set_width: Number of random features of the analytic one.
         renew_heads: Whether ``partial_fit`` trains the heads of known classes anew, on the rows that were kept. By
             default they stay as they are, and only the heads of new classes are trained.
@@ -71,8 +72,7 @@ class ANSClassifier(IncrementalClassifier):
     Attributes:
         network_: The scaling, the adapter, the classifier of the known classes and the heads.
         radius_factor_: The factor of the measured radii, given or chosen.
-        rows_: Up to a hundred training rows per class, against which later heads are trained; none with
-            ``closed_set="logistic"``.
+        rows_: Up to a hundred training rows per class, against which later heads are trained.
         row_labels_: Their classes.
         held_out_rows_: The rows that set the threshold.
         held_out_labels_: Their classes.
@@ -133,7 +133,7 @@ class ANSClassifier(IncrementalClassifier):
         with torch.no_grad():
             Z = self.network_.space(X)
         self._fit_classifier(Z, y)
-        self._keep_rows(X.cpu().numpy(), self.classes_[y.cpu().numpy()])
+        self._keep_rows(X, y.cpu().numpy())
         self.history_ |= self._fit_heads(self.network_, Z, y, self._shell(Z, y), self.steps)
         self.network_.eval()
 
@@ -167,30 +167,30 @@ class ANSClassifier(IncrementalClassifier):
             return {}
         return fit_adapter(network.adapter, scaled, y, epochs=self.adapter_epochs)
 
-    def _fit_classifier(self, Z: Tensor, y: Tensor) -> None:
-        """Fits the classifier of the known classes."""
+    def _fit_classifier(self, Z: Tensor, y: Tensor, new: slice = slice(None)) -> None:
+        """Fits the classifier of the known classes; the analytic one has learnt all rows but the ``new`` ones."""
         classifier = self.network_.classifier
         if isinstance(classifier, AnalyticLabels):
-            classifier.fit(Z, y)
+            classifier.fit(Z[new], y[new])
         else:
             fit_logistic(classifier, Z, y, self.penalty)
 
-    def _keep_rows(self, rows: Rows, labels: NDArray[Any]) -> None:
-        kept = first_of_each_class(labels) if self.closed_set == "analytic" else np.arange(0)
-        self.rows_, self.row_labels_ = rows[kept], labels[kept]
+    def _keep_rows(self, rows: Tensor, codes: NDArray[np.intp]) -> None:
+        kept = first_of_each_class(codes)
+        self.rows_, self.row_labels_ = rows.cpu().numpy()[kept], self.classes_[codes[kept]]
 
     def _learn(self, X: Tensor, y: Tensor, old: NDArray[np.intp]) -> None:
-        assert isinstance(self.network_.classifier, AnalyticLabels)
-        self.network_.classifier.ridge.place_classes(len(self.classes_), old)
-        rows = torch.cat([to_tensor(self.rows_, self.device), X])
-        labels = np.concatenate([self.row_labels_, self.classes_[y.cpu().numpy()]])
+        rows, first = torch.cat([to_tensor(self.rows_, self.device), X]), len(self.rows_)
+        codes = np.concatenate([np.searchsorted(self.classes_, self.row_labels_), y.cpu().numpy()])
         with torch.no_grad():
             Z = self.network_.space(rows)
-        self._fit_classifier(Z[len(self.rows_) :], y)
+        if isinstance(self.network_.classifier, AnalyticLabels):
+            self.network_.classifier.ridge.place_classes(len(self.classes_), old)
         trained = old[:0] if self.renew_heads else old
         if len(trained) < len(self.classes_):
-            self._add_heads(Z, np.searchsorted(self.classes_, labels), trained)
-        self._keep_rows(rows.cpu().numpy(), labels)
+            self._add_heads(Z, codes, trained)
+        self._fit_classifier(Z, torch.from_numpy(codes).to(Z.device), slice(first, None))
+        self._keep_rows(rows, codes)
 
     def _add_heads(self, Z: Tensor, codes: NDArray[np.intp], trained: NDArray[np.intp]) -> None:
         """Trains the heads of all classes but ``trained``, side by side; the heads of these stay byte for byte."""
@@ -202,7 +202,8 @@ class ANSClassifier(IncrementalClassifier):
         self.history_ |= self._fit_heads(added, Z, y, self._shell(Z[own], y[own]), self.steps)
         self._build()
         self.network_.scale, self.network_.adapter = before.scale, before.adapter
-        self.network_.classifier = before.classifier
+        if isinstance(before.classifier, AnalyticLabels):
+            self.network_.classifier = before.classifier
         self.network_.heads.load_state_dict(placed(before.heads.state_dict(), added.heads.state_dict(), trained))
         self.network_.eval()
 

@@ -47,15 +47,14 @@ def fit_logistic(layer: nn.Linear, rows: Tensor, y: Tensor, penalty: float) -> N
         layer.bias.copy_(torch.from_numpy(_one_row_per_class(logistic.intercept_)))
 
 
-def first_of_each_class(labels: NDArray[np.generic]) -> NDArray[np.intp]:
+def first_of_each_class(codes: NDArray[np.intp]) -> NDArray[np.intp]:
     """Places of the first rows of each class, a hundred at most.
 
     Example:
-        >>> first_of_each_class(np.array(["b"] * 3 + ["a"] * 150 + ["b"])).shape
+        >>> first_of_each_class(np.repeat([1, 0, 1], [3, 150, 1])).shape
         (104,)
     """
-    places = [np.flatnonzero(labels == label)[:_KEPT] for label in np.unique(labels)]
-    return np.sort(np.concatenate(places)) if places else np.arange(0)
+    return np.sort(np.concatenate([np.flatnonzero(codes == code)[:_KEPT] for code in np.unique(codes)]))
 
 
 def placed(old: dict[str, Tensor], new: dict[str, Tensor], at: NDArray[np.intp]) -> dict[str, Tensor]:

@@ -30,7 +30,7 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         held_out_labels_: Their classes.
     """
 
-    # The parameters without which the method cannot learn on after its first fit.
+    # Parameters with which the method learns in stages best; a world sets them.
     learning_parameters: ClassVar[Mapping[str, Any]] = {}
 
     def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, *, calibrate: bool = True) -> Self:
@@ -49,7 +49,8 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         """
         if not hasattr(self, "promise_"):
             return self.fit(X, y)
-        self._require_can_learn()
+        if self.calibration == "cv":
+            raise ValueError('partial_fit needs rows held out from one model; give calibration as a share, not "cv"')
         rows, labels = self._checked(X), self._checked_labels(X, y)
         merged = self._with_new(labels)
         codes, old = np.searchsorted(merged, labels), np.searchsorted(merged, self.classes_)
@@ -64,13 +65,6 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         )
         self.calibrate_again()
         return self
-
-    def _require_can_learn(self) -> None:
-        if self.calibration == "cv":
-            raise ValueError('partial_fit needs rows held out from one model; give calibration as a share, not "cv"')
-        for name, value in self.learning_parameters.items():
-            if getattr(self, name) != value:
-                raise ValueError(f"partial_fit needs {name}={value!r}; fit the classifier with it first")
 
     def _checked_labels(self, X: Any, y: ArrayLike) -> NDArray[Any]:
         with warnings.catch_warnings():
