@@ -72,7 +72,8 @@ def test_the_command_prints_a_narrow_table_or_json(
 
 
 def test_a_turn_of_the_loop_learns_the_three_digits_and_keeps_the_others(found: Demo) -> None:
-    assert {7, 8, 9} <= set(found.turn.named)
+    assert set(found.turn.named) == {7, 8, 9}
+    assert set(found.turn.joined) <= set(range(7))
     assert found.turn.learnt_after > 0.75
     assert found.turn.known_after > found.turn.known_before - 0.03
     assert found.turn.promise.startswith("at most 5.0% false alarms")

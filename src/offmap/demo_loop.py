@@ -21,7 +21,8 @@ class Turn:
     Args:
         rejected: Images of the stream that the first model rejected.
         groups: How many groups were looked at.
-        named: Names that were given to groups.
+        named: Names that were given to groups of new digits.
+        joined: Known digits that groups were returned to.
         known_before: Accuracy on the digits 0–6 before the turn.
         known_after: Accuracy on them afterwards.
         learnt_after: Accuracy on the digits 7–9 afterwards; it was 0 before.
@@ -31,6 +32,7 @@ class Turn:
     rejected: int
     groups: int
     named: tuple[int, ...]
+    joined: tuple[int, ...]
     known_before: float
     known_after: float
     learnt_after: float
@@ -39,9 +41,10 @@ class Turn:
     @property
     def sentence(self) -> str:
         """The turn in a sentence."""
-        digits = ", ".join(map(str, sorted(set(self.named))))
+        named, joined = (", ".join(map(str, sorted(set(digits)))) for digits in (self.named, self.joined))
+        returned = f"; groups that looked like {joined} were returned to them" if joined else ""
         return (
-            f"the loop rejected {self.rejected} images, looked at {self.groups} groups and named {digits}; "
+            f"the loop rejected {self.rejected} images, looked at {self.groups} groups and named {named}{returned}; "
             f"accuracy on 0–6: {self.known_before:.1%} before, {self.known_after:.1%} after; "
             f"on 7–9: {self.learnt_after:.1%} after"
         )
@@ -63,26 +66,27 @@ def turn(split: OpenSplit, seed: int) -> Turn:
         rejected = int(world.observe(split.X_test[stream], ids=stream.tolist()).novel.sum())
         for row in world.audit(60):
             world.label(row.id, truth[int(row.id)])
-        looked_at, named = _review(world, truth)
+        looked_at, named, joined = _review(world, truth)
         world.learn()
         after, learnt = _accuracy(world, split, known), _accuracy(world, split, new)
-        return Turn(rejected, looked_at, tuple(named), before, after, learnt, world.status().promise)
+        return Turn(rejected, looked_at, tuple(named), tuple(joined), before, after, learnt, world.status().promise)
 
 
-def _review(world: OpenWorld, truth: dict[int, int]) -> tuple[int, list[int]]:
-    """Names each group whose images agree; a group that does not is split once."""
-    queue, looked_at, named = [(view, True) for view in world.groups()], 0, []
+def _review(world: OpenWorld, truth: dict[int, int]) -> tuple[int, list[int], list[int]]:
+    """Names each group whose images agree, or returns it to the class it is of; one that does not is split once."""
+    queue, looked_at = [(view, True) for view in world.groups()], 0
+    known, named, joined = set(world.classifier.classes_.tolist()), list[int](), list[int]()
     while queue:
         view, may_split = queue.pop()
         looked_at += 1
         label = _agreed(view, truth)
         if label is not None:
             world.name(view.id, label)
-            named.append(label)
+            (joined if label in known else named).append(label)
         elif may_split and view.size >= 2 * _SHOWN:
             halves = world.split(view.id)
             queue += [(half, False) for half in world.groups() if half.id in halves]
-    return looked_at, named
+    return looked_at, named, joined
 
 
 def _agreed(view: GroupView, truth: dict[int, int]) -> int | None:

@@ -24,6 +24,7 @@ class Reviewer(RuleBasedStateMachine):
         super().__init__()
         self.folder, self.store = Path(tempfile.mkdtemp()), store
         self.world = taught(self.folder / "world", store=store)
+        self.lessons = {1: dict(self.world.state.taught)}
         self.world.observe(blobs([0, 3, 4], 12, seed=1)[0])
         self.world.groups()
 
@@ -96,11 +97,17 @@ class Reviewer(RuleBasedStateMachine):
     @rule()
     def learn(self) -> None:
         self.decide(self.world.learn)
+        self.lessons[self.world.state.version or 0] = dict(self.world.state.taught)
 
     @precondition(lambda self: len(self.world.state.versions) > 1)
-    @rule()
-    def rollback(self) -> None:
-        self.decide(lambda: self.world.rollback(1))
+    @rule(seed=SEEDS)
+    def rollback(self, seed: int) -> None:
+        known = [version for version in self.world.state.versions if version <= (self.world.state.version or 0)]
+        version = known[seed % len(known)]
+        self.decide(lambda: self.world.rollback(version))
+        # What a version has learnt is the same whenever it is in use.
+        assert self.world.state.taught == self.lessons[version]
+        assert {*self.world.state.taught.values()} == {*self.world.state.versions[version].classes}
 
     @rule()
     def undo(self) -> None:

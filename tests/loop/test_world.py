@@ -215,6 +215,23 @@ def test_rollback_returns_to_the_model_and_its_groups_wait_again(world: OpenWorl
     assert 3 in world.classifier.classes_
 
 
+def test_rollback_to_a_version_that_was_left_before_knows_what_it_knew(world: OpenWorld) -> None:
+    one, other = (group.id for group in world.groups())
+    world.name(one, 3)
+    world.learn()
+    taught = dict(world.state.taught)
+    world.rollback(1)
+    world.name(other, 4)
+    assert world.learn() == 3
+    assert {3, 4} <= set(world.state.taught.values())
+    world.rollback(2)
+    assert world.state.taught == taught
+    assert world.state.groups[one].status == "learnt"
+    assert (world.state.groups[other].status, world.state.groups[other].name) == ("named", 4)
+    assert world.learn() == 4
+    assert world.classifier.classes_.tolist() == [0, 1, 2, 3, 4]
+
+
 CORNERS = np.array([[9.0, 9.0], [0.0, 0.0], [-9.0, 0.0]])
 
 SCRIPT = """

@@ -17,7 +17,7 @@ from offmap.nets import Standardise
 from offmap.nets.stacked import StackedLinear
 from offmap.openset import ANSClassifier, MSPClassifier
 from offmap.openset.adapter import Adapter, fit_adapter, fit_scale
-from offmap.openset.ans import ANSNetwork
+from offmap.openset.ans_network import ANSNetwork
 from offmap.openset.class_statistics import class_means, class_variance
 from offmap.openset.head_batches import HeadBatches
 from offmap.openset.negatives import Shell, ascend

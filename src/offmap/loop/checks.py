@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from offmap.loop.history import History
 from offmap.loop.state import LIVE, Group, Label, State, Version
 from offmap.store import Journal
 
@@ -64,16 +63,6 @@ def new_rows(names: Sequence[Label], packed: Sequence[bytes], state: State, jour
             raise ValueError(f"ids holds {name!r}, which is the id of another row; give each row an id of its own")
         seen[name] = row
     return fresh
-
-
-def taught_since(history: History, version: int) -> list[int]:
-    """Rows that later versions learnt."""
-    rows: list[int] = []
-    for entry in history.entries:
-        standing = entry.number in history.done and entry.kind in ("taught", "learnt")
-        if standing and entry.content["version"] > version:
-            rows += [number for number in entry.content["rows"] if number in history.state.taught]
-    return sorted(set(rows))
 
 
 def earlier_version(state: State, version: int) -> Version:

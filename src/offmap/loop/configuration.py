@@ -22,7 +22,7 @@ def settings_of(classifier: Any, *, alpha: float | None, review: float, min_grou
     parameters.require("min_group", min_group, Count)
     parameters.require("seed", seed, Natural)
     chosen = copy.deepcopy(require_incremental(classifier))
-    chosen.set_params(alpha=chosen.alpha if alpha is None else alpha)
+    chosen.set_params(alpha=chosen.alpha if alpha is None else alpha, **chosen.learning_parameters)
     if chosen.random_state is None:
         chosen.set_params(random_state=seed)
     return {

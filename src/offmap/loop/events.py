@@ -71,23 +71,30 @@ def _labelled(state: State, content: Content, entry: int) -> None:
 def _learnt(state: State, content: Content, entry: int) -> None:
     """A new version, by a lesson (``taught``) or from what was named (``learnt``)."""
     number = content["version"]
+    lesson = dict(zip(content["rows"], content["labels"], strict=True))
     state.versions[number] = Version(
-        number, content["digest"], entry, content["classes"], content["calibration"], content["audits"]
+        *(number, content["digest"], entry, content["classes"], content["calibration"], content["audits"]),
+        lesson=lesson,
+        before=state.version,
     )
     state.version, state.first_row = number, content["first_row"]
-    state.taught.update(zip(content["rows"], content["labels"], strict=True))
+    state.taught.update(lesson)
     for identity in content["groups"]:
         state.groups[identity].status, state.groups[identity].version = "learnt", number
     _assess(state, content)
 
 
 def _rolled_back(state: State, content: Content, entry: int) -> None:
-    state.version = content["version"]
+    lineage = state.lineage(content["version"])
+    state.version, state.taught = content["version"], {}
+    for version in lineage:
+        state.taught.update(version.lesson)
+    kept = {version.number for version in lineage}
     for group in state.groups.values():
-        if group.version is not None and group.version > content["version"]:
-            group.status, group.version = "named", None
-    for row in content["untaught"]:
-        del state.taught[row]
+        if group.status in ("named", "learnt") and group.version not in kept:
+            # Two versions may have learnt the same group, and the one that is returned to may be the other one.
+            known = any(number in state.taught for number in group.rows)
+            group.status, group.version = ("learnt", content["version"]) if known else ("named", None)
     _assess(state, content)
 
 

@@ -47,7 +47,6 @@ def rollback(ledger: Ledger, version: int) -> None:
     later = [number for number, row in ledger.state.rows.items() if row.version > version]
     content = {
         "version": version,
-        "untaught": checks.taught_since(ledger.history, version),
         "assessed": ledger.assessed(ledger.home.read_model(model), later),
     }
     ledger.record("rolled back", content)

@@ -60,5 +60,5 @@ def views(ledger: Ledger, groups: list[Group]) -> list[GroupView]:
         return []
     spread, classes = ledger.spread()
     portraits = ledger.portraits.of(groups, spread, ledger.classifier)
-    rows = ledger.state.rows
-    return view(groups, portraits, lambda number: rows[number].id, spread, classes)
+    limit = max(ledger.settings["review"], ledger.classifier.alpha)
+    return view(groups, portraits, ledger.state.rows, limit, spread, classes)

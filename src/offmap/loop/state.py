@@ -68,9 +68,11 @@ class Version:
         number: Its number, never used again.
         digest: SHA-256 of its file.
         entry: Number of the journal's entry that made it; observations after it are its own.
-        classes: Number of known classes.
+        classes: The known classes.
         calibration: How its threshold was set, as ``Calibration`` says it.
         audits: Audit rows that set its threshold.
+        lesson: Rows that it learnt, with their class.
+        before: The version that learnt them; None for the first.
     """
 
     number: int
@@ -79,6 +81,8 @@ class Version:
     classes: list[Label]
     calibration: dict[str, Any]
     audits: list[int]
+    lesson: dict[int, Label]
+    before: int | None
 
 
 @dataclass(slots=True)
@@ -126,6 +130,15 @@ class State:
             ):
                 found[number] = label
         return found
+
+    def lineage(self, version: int) -> list[Version]:
+        """The version and those that it was made from, the first one first."""
+        found: list[Version] = []
+        number: int | None = version
+        while number is not None:
+            found.append(self.versions[number])
+            number = found[-1].before
+        return found[::-1]
 
     def audited(self) -> dict[int, Label]:
         """Audit rows that a person has labelled."""

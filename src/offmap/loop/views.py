@@ -1,6 +1,6 @@
 """What a person sees of a world: groups, audit rows and the status."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offmap.calibration import RateInterval
+from offmap.loop.joining import joined_class
 from offmap.loop.naming import telling_words
 from offmap.loop.portraits import Portrait
 from offmap.loop.promise import Calibration
 from offmap.loop.spread import Spread, distances
-from offmap.loop.state import Group, GroupStatus, Label
+from offmap.loop.state import Group, GroupStatus, Label, Row
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class GroupView:
         rows: Ids of its rows, from the centre to the edge.
         telling: Words or features that set it apart.
         nearest_class: The known class that it is most like.
-        joins_class: Whether it looks like the missing edge of that class, rather than a class of its own.
+        joins_class: Whether it looks like a part of that class, such as its missing edge, rather than a new class.
         sure: How clearly it stands apart from other groups and classes, from 0 to 1.
         status: "open", "skipped", "named", "learnt" or "discarded".
         name: The class that a person named.
@@ -124,14 +125,20 @@ def sentence(calibration: Calibration | None, found: RateInterval | None) -> str
 
 
 def view(
-    groups: list[Group], portraits: list[Portrait], ids: Callable[[int], Label], spread: Spread, classes: list[Label]
+    groups: list[Group],
+    portraits: list[Portrait],
+    rows: Mapping[int, Row],
+    limit: float,
+    spread: Spread,
+    classes: list[Label],
 ) -> list[GroupView]:
     """Views of groups, in their order.
 
     Args:
         groups: The groups; none is empty.
         portraits: What each is like by itself.
-        ids: The id of a row by its number.
+        rows: What is known of each row.
+        limit: Rows with a p-value up to this one wait.
         spread: The known classes.
         classes: Their names, in the order of the codes of ``spread``.
     """
@@ -142,15 +149,16 @@ def view(
     all_centres = np.concatenate([centres, spread.centres]).astype(np.float32)
     to_classes = distances(centres, spread.centres)
     nearest = to_classes.argmin(axis=1)
-    apart = [spread.apart(code) for code in range(len(classes))]
+    edge = to_classes.min(axis=1) < 0.5 * np.array([spread.apart(code) for code in nearest])
+    joined = [joined_class([rows[number] for number in group.rows], limit) for group in groups]
     return [
         GroupView(
             id=group.id,
             size=len(group.rows),
-            rows=tuple(map(ids, portrait.numbers)),
+            rows=tuple(rows[number].id for number in portrait.numbers),
             telling=portrait.features or tuple(words[group.id]),
-            nearest_class=classes[nearest[place]],
-            joins_class=bool(to_classes[place, nearest[place]] < 0.5 * apart[nearest[place]]),
+            nearest_class=classes[nearest[place]] if (label := joined[place]) is None else label,
+            joins_class=label is not None or bool(edge[place]),
             sure=_clearness(portrait, all_centres, place),
             status=group.status,
             name=group.name,

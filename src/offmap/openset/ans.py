@@ -1,22 +1,23 @@
 """Adaptive negative samples: one-versus-rest heads that are trained against synthetic negatives."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim import AdamW
 
-from offmap.base import OpenSetClassifier
+from offmap.arrays import to_tensor
 from offmap.calibration.contract import Classification
-from offmap.nets import Standardise
-from offmap.nets.stacked import stacked_mlp
 from offmap.openset.adapter import Adapter, fit_adapter, fit_scale
-from offmap.openset.head_batches import HeadBatches
+from offmap.openset.ans_learning import AnalyticLabels, first_of_each_class, fit_logistic, placed
+from offmap.openset.ans_network import ANSNetwork
+from offmap.openset.head_batches import NO_HEAD, HeadBatches
+from offmap.openset.incremental import IncrementalClassifier
 from offmap.openset.negatives import GAMMA, Shell, ascend
 from offmap.openset.shell_choice import FACTORS, REJECTED, SubSplit, choose_factor
 from offmap.parameters import Count, Multiple, Natural, NonNegative, Positive, Share
@@ -28,41 +29,8 @@ _HEAD_EPOCHS = 20
 
 
 @final
-class ANSNetwork(nn.Module):
-    """Scales and adapts rows, labels them among the known classes, and accepts or rejects them with one head per class.
-
-    Args:
-        inputs: Number of input features.
-        classes: Number of known classes.
-        hidden: Widths of the hidden layers of each head.
-        dropout: Share of each hidden layer dropped while training.
-        adapted: Whether an adapter follows the scaling.
-    """
-
-    def __init__(self, inputs: int, classes: int, hidden: tuple[int, ...], dropout: float, adapted: bool) -> None:
-        super().__init__()
-        self.scale = Standardise(inputs)
-        self.adapter = Adapter(inputs) if adapted else nn.Identity()
-        self.classifier = nn.Linear(inputs, classes)
-        self.heads = stacked_mlp([inputs] * classes, [*hidden, 1], dropout)
-        self.classes = classes
-
-    def space(self, X: Tensor) -> Tensor:
-        """Returns rows in the feature space of the heads."""
-        return self.adapter(self.scale(X))
-
-    def own_logits(self, rows: Tensor) -> Tensor:
-        """Returns logits ``(classes, n)`` of rows ``(classes, n, inputs)``: each head sees rows of its own."""
-        return self.heads(rows).squeeze(-1)
-
-    def head_logits(self, rows: Tensor) -> Tensor:
-        """Returns logits ``(n, classes)`` of rows ``(n, inputs)``: every head sees the same rows."""
-        return self.own_logits(rows.expand(self.classes, *rows.shape)).transpose(0, 1)
-
-
-@final
 @dataclass(kw_only=True, eq=False, repr=False)
-class ANSClassifier(OpenSetClassifier):
+class ANSClassifier(IncrementalClassifier):
     r"""Rejects a row when every class-specific head rejects it.
 
     Each head is trained against synthetic negatives placed just outside its class. Head $g_m$ minimises
@@ -94,10 +62,20 @@ class ANSClassifier(OpenSetClassifier):
         head_batch: Rows of its own class that each head sees per step.
         lr: Learning rate of AdamW for the heads.
         penalty: L2 penalty of the logistic regression that labels rows of the known classes.
+        closed_set: What labels rows of the known classes: logistic regression, or ridge regression on random features
+            ("analytic"). The sums of the latter take new classes as if all rows had come at once; with the former,
+            ``partial_fit`` fits again to the rows that were kept. Choose "analytic" to learn in stages.
+        closed_set_width: Number of random features of the analytic one.
+        renew_heads: Whether ``partial_fit`` trains the heads of known classes anew, on the rows that were kept. By
+            default they stay as they are, and only the heads of new classes are trained.
 
     Attributes:
         network_: The scaling, the adapter, the classifier of the known classes and the heads.
         radius_factor_: The factor of the measured radii, given or chosen.
+        rows_: Up to a hundred training rows per class, against which later heads are trained.
+        row_labels_: Their classes.
+        held_out_rows_: The rows that set the threshold.
+        held_out_labels_: Their classes.
 
     Reference: Bai et al., Open World Classification with Adaptive Negative Samples, arXiv:2303.05581.
 
@@ -110,6 +88,7 @@ class ANSClassifier(OpenSetClassifier):
     """
 
     own_threshold: ClassVar[float | None] = 0.0
+    learning_parameters: ClassVar[Mapping[str, Any]] = {"closed_set": "analytic"}
 
     space: Literal["raw", "adapted"] = "adapted"
     adapter_epochs: Count = 2
@@ -128,13 +107,17 @@ class ANSClassifier(OpenSetClassifier):
     head_batch: Count = 16
     lr: Positive = 7e-4
     penalty: Positive = 3e-3
+    closed_set: Literal["logistic", "analytic"] = "logistic"
+    closed_set_width: Count = 2000
+    renew_heads: bool = False
 
     def _build(self) -> None:
-        self.network_ = self._new_network(len(self.classes_))
+        width = self.closed_set_width if self.closed_set == "analytic" else 0
+        self.network_ = self._new_network(len(self.classes_), width)
 
-    def _new_network(self, classes: int) -> ANSNetwork:
-        width, adapted = math.prod(self.input_shape_), self.space == "adapted"
-        return ANSNetwork(width, classes, tuple(self.head_hidden), self.dropout, adapted).to(self.device)
+    def _new_network(self, heads: int, width: int = 0) -> ANSNetwork:
+        inputs, adapted = math.prod(self.input_shape_), self.space == "adapted"
+        return ANSNetwork(inputs, heads, tuple(self.head_hidden), self.dropout, adapted, width).to(self.device)
 
     def _fit(self, X: Tensor, y: Tensor) -> None:
         if self.negative_weight and not self.gaussian_start and not self.ascent_steps:
@@ -150,6 +133,7 @@ class ANSClassifier(OpenSetClassifier):
         with torch.no_grad():
             Z = self.network_.space(X)
         self._fit_classifier(Z, y)
+        self._keep_rows(X, y.cpu().numpy())
         self.history_ |= self._fit_heads(self.network_, Z, y, self._shell(Z, y), self.steps)
         self.network_.eval()
 
@@ -183,16 +167,48 @@ class ANSClassifier(OpenSetClassifier):
             return {}
         return fit_adapter(network.adapter, scaled, y, epochs=self.adapter_epochs)
 
-    def _fit_classifier(self, Z: Tensor, y: Tensor) -> None:
-        """Fits the classifier of the known classes."""
-        logistic = LogisticRegression(C=1 / (self.penalty * len(Z)), tol=1e-3, max_iter=1000)
-        logistic.fit(Z.cpu().numpy(), y.cpu().numpy())
+    def _fit_classifier(self, Z: Tensor, y: Tensor, new: slice = slice(None)) -> None:
+        """Fits the classifier of the known classes; the analytic one has learnt all rows but the ``new`` ones."""
+        classifier = self.network_.classifier
+        if isinstance(classifier, AnalyticLabels):
+            classifier.fit(Z[new], y[new])
+        else:
+            fit_logistic(classifier, Z, y, self.penalty)
+
+    def _keep_rows(self, rows: Tensor, codes: NDArray[np.intp]) -> None:
+        kept = first_of_each_class(codes)
+        self.rows_, self.row_labels_ = rows.cpu().numpy()[kept], self.classes_[codes[kept]]
+
+    def _learn(self, X: Tensor, y: Tensor, old: NDArray[np.intp]) -> None:
+        rows, first = torch.cat([to_tensor(self.rows_, self.device), X]), len(self.rows_)
+        codes = np.concatenate([np.searchsorted(self.classes_, self.row_labels_), y.cpu().numpy()])
         with torch.no_grad():
-            self.network_.classifier.weight.copy_(torch.from_numpy(_one_row_per_class(logistic.coef_)))
-            self.network_.classifier.bias.copy_(torch.from_numpy(_one_row_per_class(logistic.intercept_)))
+            Z = self.network_.space(rows)
+        if isinstance(self.network_.classifier, AnalyticLabels):
+            self.network_.classifier.ridge.place_classes(len(self.classes_), old)
+        trained = old[:0] if self.renew_heads else old
+        if len(trained) < len(self.classes_):
+            self._add_heads(Z, codes, trained)
+        self._fit_classifier(Z, torch.from_numpy(codes).to(Z.device), slice(first, None))
+        self._keep_rows(rows, codes)
+
+    def _add_heads(self, Z: Tensor, codes: NDArray[np.intp], trained: NDArray[np.intp]) -> None:
+        """Trains the heads of all classes but ``trained``, side by side; the heads of these stay byte for byte."""
+        before, head_of = self.network_, np.full(len(self.classes_), NO_HEAD)
+        new = np.setdiff1d(np.arange(len(head_of)), trained)
+        head_of[new] = np.arange(len(new))
+        y = torch.from_numpy(head_of[codes]).to(Z.device)
+        added, own = self._new_network(len(new)), y != NO_HEAD
+        self.history_ |= self._fit_heads(added, Z, y, self._shell(Z[own], y[own]), self.steps)
+        self._build()
+        self.network_.scale, self.network_.adapter = before.scale, before.adapter
+        if isinstance(before.classifier, AnalyticLabels):
+            self.network_.classifier = before.classifier
+        self.network_.heads.load_state_dict(placed(before.heads.state_dict(), added.heads.state_dict(), trained))
+        self.network_.eval()
 
     def _shell(self, Z: Tensor, y: Tensor) -> Shell:
-        shell = Shell.around(Z, y, len(self.classes_), radius=self.radius, gamma=self.gamma)
+        shell = Shell.around(Z, y, int(y.max()) + 1, radius=self.radius, gamma=self.gamma)
         return shell.scaled([self.radius_factor_])
 
     def _fit_heads(self, network: ANSNetwork, Z: Tensor, y: Tensor, shell: Shell, steps: int) -> History:
@@ -239,8 +255,3 @@ class ANSClassifier(OpenSetClassifier):
         Z = self.network_.space(X)
         proba = self.network_.classifier(Z).softmax(dim=1)
         return Classification(proba, -self.network_.head_logits(Z).amax(dim=1))
-
-
-def _one_row_per_class(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turns the single log-odds row of two-class logistic regression into one row per class."""
-    return np.concatenate([-values / 2, values / 2]) if len(values) == 1 else values

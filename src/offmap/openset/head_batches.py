@@ -9,6 +9,9 @@ from torch import Tensor
 
 from offmap.train import Batch
 
+# The code of rows whose class has a head that is not trained.
+NO_HEAD = -1
+
 
 @final
 @dataclass(frozen=True)
@@ -16,7 +19,7 @@ class HeadBatches:
     """Draws, for every head at once, indices of rows of its own class and of rows of other classes.
 
     Args:
-        y: The class of each row.
+        y: The class of each row; those without a head (-1) are rows of another class for every head.
         classes: Number of classes, and of heads.
         n_own: Rows of its own class that each head sees per step.
         n_rest: Rows of other classes per row of its own.
@@ -35,9 +38,10 @@ class HeadBatches:
         return self.steps
 
     def __iter__(self) -> Iterator[Batch]:
-        counts = torch.bincount(self.y, minlength=self.classes)[:, None]
+        without = self.y == NO_HEAD
+        counts = torch.bincount(self.y[~without], minlength=self.classes)[:, None]
         by_class = self.y.argsort(stable=True)
-        first = counts.cumsum(0) - counts
+        first = without.sum() + counts.cumsum(0) - counts
         for _ in range(self.steps):
             own = first + self._below(counts, self.n_own)
             others = self._below(len(self.y) - counts, self.n_own * self.n_rest)

@@ -2,8 +2,9 @@
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -28,6 +29,9 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
             each ``partial_fit``, because the novelty of a row changes with what the model knows.
         held_out_labels_: Their classes.
     """
+
+    # Parameters with which the method learns in stages best; a world sets them.
+    learning_parameters: ClassVar[Mapping[str, Any]] = {}
 
     def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, *, calibrate: bool = True) -> Self:
         """Learns rows of new and of known classes, and keeps what was learnt before.
@@ -80,8 +84,6 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
     def _new_split(
         self, codes: NDArray[np.int64], rng: np.random.Generator, calibrate: bool
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        if self.calibration == "cv":
-            raise ValueError('partial_fit needs rows held out from one model; give calibration as a share, not "cv"')
         if self.calibration in (0, "cv") or not calibrate:
             return np.arange(len(codes)), np.arange(0)
         return split_rows(codes, float(self.calibration), rng)

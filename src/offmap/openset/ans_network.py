@@ -1,0 +1,46 @@
+"""The network of ANS: a feature space, labels among the known classes, and one head per class."""
+
+from typing import final
+
+from torch import Tensor, nn
+
+from offmap.nets import Standardise
+from offmap.nets.stacked import stacked_mlp
+from offmap.openset.adapter import Adapter
+from offmap.openset.ans_learning import AnalyticLabels
+
+
+@final
+class ANSNetwork(nn.Module):
+    """Scales and adapts rows, labels them among the known classes, and accepts or rejects them with one head per class.
+
+    Args:
+        inputs: Number of input features.
+        classes: Number of known classes.
+        hidden: Widths of the hidden layers of each head.
+        dropout: Share of each hidden layer dropped while training.
+        adapted: Whether an adapter follows the scaling.
+        width: Number of random features of the analytic closed-set part; 0 for logistic regression.
+    """
+
+    def __init__(
+        self, inputs: int, classes: int, hidden: tuple[int, ...], dropout: float, adapted: bool, width: int = 0
+    ) -> None:
+        super().__init__()
+        self.scale = Standardise(inputs)
+        self.adapter = Adapter(inputs) if adapted else nn.Identity()
+        self.classifier = AnalyticLabels(inputs, width, classes) if width else nn.Linear(inputs, classes)
+        self.heads = stacked_mlp([inputs] * classes, [*hidden, 1], dropout)
+        self.classes = classes
+
+    def space(self, X: Tensor) -> Tensor:
+        """Returns rows in the feature space of the heads."""
+        return self.adapter(self.scale(X))
+
+    def own_logits(self, rows: Tensor) -> Tensor:
+        """Returns logits ``(classes, n)`` of rows ``(classes, n, inputs)``: each head sees rows of its own."""
+        return self.heads(rows).squeeze(-1)
+
+    def head_logits(self, rows: Tensor) -> Tensor:
+        """Returns logits ``(n, classes)`` of rows ``(n, inputs)``: every head sees the same rows."""
+        return self.own_logits(rows.expand(self.classes, *rows.shape)).transpose(0, 1)
