@@ -43,7 +43,8 @@ def score_dataset(
         dataset: A ``ray.data.Dataset`` with the columns that the model was fitted on.
         roles: What the columns are for; by default as in training. Columns in ``id`` and ``keep`` are carried through.
         new_entities: What to do with rows of entities that the model does not know: "flag", "skip" or "error".
-        workers: Actors; by default Ray takes between one and as many as the cluster has CPUs.
+        workers: Actors; by default between one and all CPUs of the cluster but one, which reads and writes. Ray's
+            checkpoint takes another one.
         batch_rows: Rows that an actor scores at once.
 
     Returns:
@@ -54,7 +55,7 @@ def score_dataset(
     found = dataset.schema()
     columns = pa.schema(list(zip(found.names, found.types, strict=True)))
     reading = reading_for(model, columns, "the data set", roles or Roles(), new_entities)
-    most = max(int(ray.cluster_resources().get("CPU", 1)), 1)
+    most = max(int(ray.cluster_resources().get("CPU", 1)) - 1, 1)
     return dataset.map_batches(
         _BatchScorer,
         fn_constructor_args=(ShippedModel.of(model), reading),

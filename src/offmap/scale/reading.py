@@ -1,6 +1,6 @@
 """Which columns of a source a model reads, which are carried through, and the table that comes out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -43,7 +43,14 @@ class Reading:
     types: dict[str, CellTypes] = field(default_factory=dict)
 
 
-def reading_for(model: Estimator, columns: pa.Schema, where: str, roles: Roles, new_entities: NewEntities) -> Reading:
+def reading_for(
+    model: Estimator,
+    columns: pa.Schema,
+    where: str,
+    roles: Roles,
+    new_entities: NewEntities,
+    stated: Collection[str] = (),
+) -> Reading:
     """Plans how to read a table for a fitted model.
 
     Args:
@@ -52,13 +59,14 @@ def reading_for(model: Estimator, columns: pa.Schema, where: str, roles: Roles, 
         where: What the table is called in messages.
         roles: What the columns are for.
         new_entities: What to do with rows of entities that the model does not know.
+        stated: Columns that folders state; they are features only if the model was fitted on them.
     """
     if new_entities == "add":
         raise ValueError('new_entities="add" needs all rows at once; "flag", "skip" and "error" work in batches')
     known, optional = scoring_roles(model, roles)
     raise_problems(repeated_columns(columns.names), where)
     known.require(pd.DataFrame(columns=columns.names), where, optional)
-    features = _features(model, known, columns.names)
+    features = _features(model, known, columns.names, stated)
     target = known.entity if isinstance(model, EntityDetector) else None
     read = [*features, *(name for name in (known.text, target) if name is not None)]
     carried = _carried(known, columns.names, score_fields(model))
@@ -75,7 +83,7 @@ def reading_for(model: Estimator, columns: pa.Schema, where: str, roles: Roles, 
 def reading_of(model: Estimator, source: Source, roles: Roles, new_entities: NewEntities) -> Reading:
     """Plans how to read files for a model, and checks that every file has the columns of the first that matter."""
     first = source.files[0]
-    plan = reading_for(model, columns_of(source, first), str(first.path), roles, new_entities)
+    plan = reading_for(model, columns_of(source, first), str(first.path), roles, new_entities, first.values)
     for file in source.files[1:]:
         names = columns_of(source, file).names
         if lacking := [name for name in plan.columns if name not in names]:
@@ -99,14 +107,15 @@ def _id_type(values: NDArray[Any]) -> pa.DataType:
     return pa.string() if values.dtype.kind in "UOT" else pa.from_numpy_dtype(values.dtype)
 
 
-def _features(model: Estimator, roles: Roles, names: Sequence[str]) -> list[str]:
+def _features(model: Estimator, roles: Roles, names: Sequence[str], stated: Collection[str]) -> list[str]:
     """The columns that are features; an encoder of tables finds its own by name, so that others need not be read."""
     if roles.text is not None:
         return []
-    found, encoder = roles.feature_names(names), encoder_of(model)
-    if not isinstance(encoder, TableEncoder) or not set(encoder.columns_) <= set(found):
-        return found
-    return [name for name in found if name in encoder.columns_]
+    encoder = encoder_of(model)
+    table = isinstance(encoder, TableEncoder)
+    fitted = set(encoder.columns_) if table else set(getattr(model, "feature_names_in_", ()))
+    found = [name for name in roles.feature_names(names) if name in fitted or name not in stated]
+    return [name for name in found if name in fitted] if table and fitted <= set(found) else found
 
 
 def _carried(roles: Roles, names: Sequence[str], scores: Iterable[pa.Field]) -> dict[str, str]:

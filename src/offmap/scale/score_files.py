@@ -85,6 +85,7 @@ def score_files(
     """
     path = Path(out)
     require_scores_out(path)
+    _require_apart(path, source)
     job = plan_job(model, source, roles, new_entities, part_rows, trusted)
     results = Results(path, job.reading.schema, job.identity())
     with results.opened(resume):
@@ -136,6 +137,12 @@ def score_batches(
     with closing(_scored(job, BEGINNING, "threads", workers, None)) as scored:
         for _, table in scored:
             yield table.to_pandas()
+
+
+def _require_apart(out: Path, source: Paths) -> None:
+    """Refuses to write into a folder that is read: a resumed run would take its own scores for data."""
+    if isinstance(source, str | os.PathLike) and out.resolve().is_relative_to(Path(source).resolve()):
+        raise ValueError(f"{out} lies in the folder {os.fspath(source)}, which is read; name another place")
 
 
 @contextmanager
