@@ -1,7 +1,7 @@
 """``offmap export``: from a model file to a form that other systems run."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -36,7 +36,7 @@ def export(
     require_new(out)
     with terminal.messages(quiet) as tell:
         loaded = load_model(model, trust or ())
-        known = {"format": form, "out": str(out)}
+        known: dict[str, Any] = {"format": form, "out": str(out)}
         if form == "mlflow":
             export_mlflow(loaded, out)
         else:

@@ -11,7 +11,7 @@ from offmap.base import Detector, OpenSetClassifier
 from offmap.calibration import Calibrated, Guarded
 from offmap.collaborative.base import EntityDetector
 from offmap.data import TextEncoder
-from offmap.density import NearestNeighborDetector
+from offmap.density import NearestNeighborDetector, TextureDetector, VAEDetector
 from offmap.density.neighbor_distance import NeighborDistance
 from offmap.export.guarded import guarded_scores, probes_of
 from offmap.export.substitutes import squared_distances
@@ -53,6 +53,10 @@ def _obstacle(model: Any) -> str:
         return 'calibration="cv" makes one model per fold; fit it with a share of held-out rows'
     if getattr(model, "class_promise_", None) is not None:
         return "by_class=True has one table of p-values per class; fit it with by_class=False"
+    if isinstance(model, TextureDetector):
+        return _UNTRACEABLE["texture"]
+    if isinstance(model, VAEDetector) and model._main_score.name in _UNTRACEABLE:
+        return f"its score {model._main_score.name!r}: {_UNTRACEABLE[model._main_score.name]}"
     if hasattr(model, "_outliers"):
         return "the local outlier factor is a search by scikit-learn"
     encoder = getattr(model, "encoder_", None)
@@ -124,4 +128,11 @@ def label_table(model: Any) -> np.ndarray[Any, Any] | None:
     return np.array(names, dtype=object if isinstance(names[0], str) else None)
 
 
+# Of scikit-learn's search: a row that is so much nearer to its first neighbour than to the last is that row itself.
 _ROUNDING = 1e-3
+_UNTRACEABLE = {
+    "texture": "histograms of pixels are counts, for which ONNX has no operator",
+    "nearest": "neighbours are searched for by scikit-learn",
+    "complexity": "images are compressed, which is no tensor algebra",
+    "regret": "a copy of the encoder is trained for each row",
+}

@@ -10,7 +10,7 @@ from offmap.export.lookup import places
 
 
 class Substitutes(TorchFunctionMode):
-    """Replaces ``searchsorted``, ``cdist`` and ``special.ndtri`` of torch inside the block, and repeats random draws.
+    """Replaces functions that ONNX lacks, such as ``torch.searchsorted``, inside the block, and repeats random draws.
 
     The scores that draw latent noise draw the same for every row. The first block with an object notes the draws, and
     later ones repeat them: in a graph they must be constants.
@@ -46,6 +46,16 @@ class Substitutes(TorchFunctionMode):
 
 def _searchsorted(values: Tensor, wanted: Tensor, *, right: bool = False) -> Tensor:
     return places(values, wanted, right=right)
+
+
+def _argsort(values: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The order of the values: ONNX's ``TopK`` puts the first of equal ones first, as a stable order does."""
+    return values.topk(values.shape[dim], dim=dim, largest=descending).indices
+
+
+def _next_below(values: Tensor, towards: Tensor) -> Tensor:
+    """The next smaller number of positive doubles, which is what ``nextafter`` is used for."""
+    return values * (1 - 2.0**-53)
 
 
 def _cdist(rows: Tensor, others: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
@@ -128,4 +138,6 @@ _REPLACED = {
     torch.searchsorted: _searchsorted,
     torch.cdist: _cdist,
     torch.special.ndtri: normal_quantile,
+    torch.Tensor.argsort: _argsort,
+    torch.Tensor.nextafter: _next_below,
 }
