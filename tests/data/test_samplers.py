@@ -122,7 +122,7 @@ def test_an_autoencoder_trains_from_files_as_from_memory(tmp_path: Path) -> None
     frame = pd.DataFrame(fresh, columns=["a", "b", "time"])
     assert len(from_files.calibration_novelty_) == 300
     assert 0.03 < (from_files.predict(frame) == -1).mean() < 0.07
-    assert np.corrcoef(from_files.novelty(frame), in_memory.novelty(frame))[0, 1] > 0.9
+    assert np.corrcoef(from_files.novelty(frame), in_memory.novelty(frame))[0, 1] > 0.75
     broken = frame.assign(b=frame["b"].to_numpy()[::-1])
     assert np.median(from_files.novelty(broken)) > from_files.threshold_
     again = VAEDetector(**settings).fit(tmp_path)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from torch import Tensor, nn
 from torch.optim import SGD
 
@@ -14,6 +15,7 @@ import offmap
 from offmap.distributed import Processes
 from offmap.errors import WorkFailed
 from offmap.train import Batch, Batches, descend, train
+from tests.command_line import Run
 from tests.scale import processes as several
 from tests.scale.test_distributed import ROWS
 from tests.training_runs import squares
@@ -35,6 +37,24 @@ def test_two_processes_write_one_model(tmp_path: Path) -> None:
     model = offmap.load(tmp_path / "model.safetensors")
     assert len(model.calibration_novelty_) == 30
     assert len(model.history_["kl"]) == 2
+
+
+def test_two_processes_read_their_own_row_groups(tmp_path: Path, run: Run) -> None:
+    X = np.random.default_rng(0).normal(size=(900, 3))
+    (tmp_path / "rows").mkdir()
+    for place, part in enumerate(np.split(X, 3)):
+        pd.DataFrame(part, columns=list("abc")).to_parquet(tmp_path / "rows" / f"{place}.parquet", row_group_size=100)
+    command = ["fit", "vae", "rows", "--stream", "--out", "model.safetensors", "--set", "epochs=2"]
+    done = torchrun(tmp_path, *command)
+    assert done.returncode == 0, done.stderr
+    pd.DataFrame(X, columns=list("abc")).to_parquet(tmp_path / "all.parquet")
+    scored = run("score", tmp_path / "model.safetensors", tmp_path / "all.parquet")
+    assert scored.code == 0, scored.err
+    assert len(scored.frame) == 900
+    refused = run("fit", "vae", tmp_path / "rows", "--stream", "--label", "a", "--out", tmp_path / "other.safetensors")
+    assert (refused.code, "--label must be left out with --stream" in refused.err) == (2, True)
+    refused = run("fit", "msp", tmp_path / "rows", "--stream", "--out", tmp_path / "other.safetensors")
+    assert (refused.code, "MSPClassifier is none" in refused.err) == (2, True)
 
 
 def killed(processes: Processes, folder: Path) -> None:

@@ -1,5 +1,6 @@
 """Shared features and a closed form for each entity."""
 
+import os
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -9,18 +10,20 @@ from typing import Any, ClassVar, Literal, Self, final
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from offmap.collaborative.base import EntityDetector
 from offmap.collaborative.blend import FEW, blend
-from offmap.collaborative.closed_form_moments import ClosedFormMoments
+from offmap.collaborative.closed_form_files import PairFiles
+from offmap.collaborative.closed_form_moments import ClosedFormMoments, joined_levels
 from offmap.collaborative.closed_form_parts import ClosedFormFeatures, ClosedFormSolver, LinearRatioHead
 from offmap.collaborative.features import FourierFeatures, PrincipalFeatures, RangePenalty
 from offmap.collaborative.gram import Gram
 from offmap.collaborative.heads import AppendOne, InnerProductHead, tower_features
 from offmap.collaborative.ids import Ids, check_ids
 from offmap.collaborative.learning import observations
-from offmap.collaborative.levels import merged, pooled
+from offmap.collaborative.levels import pooled
 from offmap.collaborative.networks import Network, row_network
 from offmap.collaborative.observations import Observations, check_index
 from offmap.collaborative.parts import Learned
@@ -116,7 +119,32 @@ class ClosedFormDetector(EntityDetector):
             observed = observations(checked, index, codes, None, self.device)
             raw = all_features(self._shared_features.raw, observed.X)
             shard = self._solved(ids, ClosedFormMoments.of(raw, observed))
-            return shard._with_levels(shard._learner().levels_of(observed))
+            return shard._with_levels(shard._learner().levels_of(observed, torch.arange(len(ids))))
+
+    def fit_files(self, path: str | os.PathLike[str], *, entity: str, row: str | None = None, X: Any = None) -> Self:
+        """Returns a model of all pairs in Parquet files, with the features and the ridge of this one.
+
+        Two passes read a row group at a time: memory grows with the number of entities, not of pairs. A share
+        ``calibration`` of the pairs, of at most 100,000, is held out and sets the threshold.
+
+        Args:
+            path: A Parquet file, or a folder of them.
+            entity: Name of the column of entities.
+            row: Name of the column with the row of ``X`` of each pair; by default all other columns are features.
+            X: The rows that ``row`` refers to.
+        """
+        check_is_fitted(self, "promise_")
+        if (row is None) != (X is None):
+            raise ValueError("give row and X together, or neither: row is a column of places in X")
+        rows = None if X is None else self._checked(X)
+        files = PairFiles.open(path, entity, row, rows, self)
+        with torch.no_grad():
+            model = self._solved(*files.moments(self._shared_features.raw))
+            if self.calibration > 0:
+                model._with_levels(files.levels(model._learner(), model.entities_))
+        scores = [model._novelty_of(*pairs) for pairs in files.held_out_pairs(model.entities_)]
+        model.promise_ = self._new_promise().fit(np.concatenate([np.empty(0), *scores]))
+        return model
 
     def merged_with(self, others: Sequence[Self]) -> Self:
         """The model of the rows of this shard and of others, without a threshold; ``offmap.scale.merge`` sets one."""
@@ -126,7 +154,7 @@ class ClosedFormDetector(EntityDetector):
         parts = [(model.entities_.ids, ClosedFormMoments(**model.moments_)) for model in models]
         with torch.no_grad():
             model = self._solved(*ClosedFormMoments.joined(parts))
-            return model._with_levels(model._levels_of_shards(models))
+            return model._with_levels(joined_levels(model.entities_, [model.entities_ for model in models]))
 
     def _solved(self, ids: Ids, moments: ClosedFormMoments) -> Self:
         """A model with the features of this one and the entities that the moments describe."""
@@ -151,15 +179,6 @@ class ClosedFormDetector(EntityDetector):
             self.entities_.column("level")[:] = levels
             self.common_level_ = [float(value) for value in pooled(levels, self.entities_.counts)]
         return self
-
-    def _levels_of_shards(self, models: Sequence[Self]) -> Tensor:
-        """The levels of all shards together, as each of them measured them on its own rows."""
-        levels, counts = torch.zeros(len(self.entities_), 2), torch.zeros(len(self.entities_))
-        for model in models:
-            at, table = torch.from_numpy(self.entities_.find(model.entities_.ids)), model.entities_
-            levels[at] = merged(levels[at], counts[at], table.column("level").cpu(), table.counts.cpu())
-            counts[at] += table.counts.cpu()
-        return levels
 
     def _shares_features(self, other: Self) -> bool:
         one, two = ({**part.raw.state_dict(), **part.penalty.state_dict(), "ridge": part.gram.ridge}

@@ -7,7 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from offmap.collaborative.entities import EntityTable
 from offmap.collaborative.ids import Ids
+from offmap.collaborative.levels import merged
 from offmap.collaborative.observations import Observations
 
 
@@ -51,3 +53,13 @@ class ClosedFormMoments:
             sums.index_add_(0, at, part.counts.unsqueeze(1) * part.entity_means)
             counts.index_add_(0, at, part.counts)
         return ids, cls(mean, covariance, sums / counts.unsqueeze(1), counts)
+
+
+def joined_levels(table: EntityTable, shards: list[EntityTable]) -> Tensor:
+    """The levels of the entities of ``table`` over the rows of all shards, as each shard measured them on its own."""
+    levels, counts = torch.zeros(len(table), 2), torch.zeros(len(table))
+    for shard in shards:
+        at = torch.from_numpy(table.find(shard.ids))
+        levels[at] = merged(levels[at], counts[at], shard.column("level").cpu(), shard.counts.cpu())
+        counts[at] += shard.counts.cpu()
+    return levels

@@ -1,11 +1,12 @@
 """``offmap fit``: from data to a model."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from offmap.commands import terminal
-from offmap.commands.opening import open_rows, require_present, roles_of
+from offmap.commands.opening import open_rows, require_plain, require_present, roles_of
 from offmap.commands.options import (
     DataSpec,
     Drop,
@@ -21,6 +22,7 @@ from offmap.commands.options import (
     Quiet,
     Seed,
     Settings,
+    Stream,
     Text,
 )
 from offmap.outputs import require_writable
@@ -40,6 +42,7 @@ def fit(
     keep: Keep = None,
     kinds: Kinds = None,
     hold_out: HoldOut = None,
+    stream: Stream = False,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -51,14 +54,18 @@ def fit(
     require_writable(out, inputs=[data])
     require_present(None, data)
     from offmap.distributed import together
-    from offmap.workflow import configure, fit_model, promise_of, save_model, summary_of, try_held_out
+    from offmap.workflow import configure, fit_model, fit_stream, promise_of, save_model, summary_of, try_held_out
 
     with together() as processes, terminal.messages(quiet or not processes.first) as tell:
         estimator = configure(method, settings or [], seed)
         roles = roles_of(text, label, entity, only, drop, ids, keep, kinds)
-        opened = open_rows(estimator, data, roles)
-        trial = try_held_out(estimator, opened, hold_out, roles, seed) if hold_out else None
-        model = fit_model(estimator, opened, roles) if trial is None else trial.model
+        if stream:
+            require_plain(roles, hold_out)
+            trial, model = None, fit_stream(estimator, Path(data))
+        else:
+            opened = open_rows(estimator, data, roles)
+            trial = try_held_out(estimator, opened, hold_out, roles, seed) if hold_out else None
+            model = fit_model(estimator, opened, roles) if trial is None else trial.model
         if not processes.first:
             return
         save_model(model, out)

@@ -43,6 +43,14 @@ def roles_of(
     return Roles(text=text, label=label, entity=entity, kinds=tuple(pairs), **given)
 
 
+def require_plain(roles: "Roles", hold_out: Sequence[str] | None) -> None:
+    """Raises a ``ValueError`` if options give columns a role, which all rows would have to be read for."""
+    stated = [f"--{name}" for name, value in roles.to_dict().items() if value not in (None, (), [], {})]
+    if stated or hold_out:
+        option = stated[0] if stated else "--hold-out"
+        raise ValueError(f"{option} must be left out with --stream, which reads all columns as features")
+
+
 def open_rows(
     estimator: "Estimator", spec: str, roles: "Roles", *, optional: Sequence[str] = (), scoring: bool = False
 ) -> "Data":

@@ -35,6 +35,12 @@ Kinds = Annotated[
 HoldOut = Annotated[
     list[str] | None, typer.Option(help="Class to leave out of training and to test with; may be repeated.")
 ]
+Stream = Annotated[
+    bool,
+    typer.Option(
+        help="Read a Parquet file, or a folder of them, while training: for numbers that do not fit in memory."
+    ),
+]
 Alpha = Annotated[float | None, typer.Option(help="Another false-alarm rate than the fitted one.")]
 AlertBudget = Annotated[
     str | None, typer.Option("--budget", help="False alarms instead of a rate, as 50/10000 (50 in 10,000 rows).")

@@ -47,12 +47,15 @@ class ParquetRows:
     dtype: np.dtype[Any]
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Self:
+    def open(
+        cls, path: str | os.PathLike[str], columns: Sequence[str] | None = None, other: Sequence[str] = ()
+    ) -> Self:
         """Reads the description of every file and checks that all hold the same columns of numbers.
 
         Args:
             path: File or folder.
-            columns: Columns to read; by default all of the first file.
+            columns: Columns to read; by default all of the first file but ``other``.
+            other: Columns of any kind that every file must have, for ``column``.
 
         Raises:
             FileNotFoundError: There is no such file, or no Parquet file in the folder.
@@ -63,8 +66,10 @@ class ParquetRows:
         single = True
         for file in _files(Path(path)):
             described = _described(file)
-            names = names or tuple(described.schema_arrow.names)
-            single &= _only_single(described.schema_arrow, names, file)
+            schema = described.schema_arrow
+            names = names or tuple(name for name in schema.names if name not in other)
+            _require_columns(schema, (*names, *other), file)
+            single &= _only_single(schema, names, file)
             for group in range(described.num_row_groups):
                 first = pieces[-1].first + pieces[-1].rows if pieces else 0
                 pieces.append(Piece(file, group, first, described.metadata.row_group(group).num_rows))
@@ -82,12 +87,7 @@ class ParquetRows:
         Raises:
             WorkFailed: The piece cannot be read, or a value is missing or infinite; the message names the file.
         """
-        try:
-            table = pq.ParquetFile(piece.path).read_row_group(
-                piece.group, columns=list(self.columns), use_threads=False
-            )
-        except (pa.ArrowException, OSError) as error:
-            raise WorkFailed(f"cannot read {piece.path}: {reason_of(error)}") from error
+        table = self._table(piece, list(self.columns))
         rows = np.empty((len(table), len(self.columns)), dtype=self.dtype)
         for place, name in enumerate(self.columns):
             rows[:, place] = table.column(name).to_numpy()
@@ -97,6 +97,10 @@ class ParquetRows:
             raise WorkFailed(f"{piece.path} holds a missing or infinite value: {where}; fill or remove it")
         return rows
 
+    def column(self, piece: Piece, name: str) -> Rows:
+        """A column of any kind, for the rows of a piece."""
+        return np.asarray(self._table(piece, [name]).column(name).to_numpy())
+
     def at(self, numbers: NDArray[np.int64]) -> Rows:
         """The rows with the given numbers, which must ascend; a pass over the files that holds no more than these."""
         found = [np.empty((0, len(self.columns)), dtype=self.dtype)]
@@ -105,6 +109,12 @@ class ParquetRows:
             if len(inside):
                 found.append(self.read(piece)[inside - piece.first])
         return np.concatenate(found)
+
+    def _table(self, piece: Piece, columns: list[str]) -> pa.Table:
+        try:
+            return pq.ParquetFile(piece.path).read_row_group(piece.group, columns=columns, use_threads=False)
+        except (pa.ArrowException, OSError) as error:
+            raise WorkFailed(f"cannot read {piece.path}: {reason_of(error)}") from error
 
 
 def _files(path: Path) -> list[Path]:
@@ -123,11 +133,15 @@ def _described(file: Path) -> pq.ParquetFile:
         raise ValueError(f"{file} is damaged or no Parquet file: {reason_of(error)}") from error
 
 
-def _only_single(schema: pa.Schema, names: tuple[str, ...], file: Path) -> bool:
-    """Whether all columns are of single precision; raises a ``ValueError`` if one lacks or holds no numbers."""
+def _require_columns(schema: pa.Schema, names: tuple[str, ...], file: Path) -> None:
     for name in names:
         if name not in schema.names:
             raise ValueError(f"{file} lacks the column {name!r}")
+
+
+def _only_single(schema: pa.Schema, names: tuple[str, ...], file: Path) -> bool:
+    """Whether all columns are of single precision; raises a ``ValueError`` if one holds no numbers."""
+    for name in names:
         kind = schema.field(name).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
             raise ValueError(

@@ -73,6 +73,13 @@ def fit_model(estimator: Estimator, data: Data, roles: Roles | None = None) -> E
     return model
 
 
+def fit_stream(estimator: Estimator, path: Path) -> Estimator:
+    """Fits a detector to the rows of a Parquet file or a folder of them, which are read while it trains."""
+    if not isinstance(estimator, Detector):
+        raise ValueError(f"--stream is for detectors of rows; {type(estimator).__name__} is none")
+    return estimator.fit(path)
+
+
 def _give_encoder(estimator: Estimator, data: Data, roles: Roles) -> None:
     if estimator.encoder is not None:
         return
