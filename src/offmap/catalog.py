@@ -33,7 +33,7 @@ def load(
         path: The file.
         device: Where torch computes, if not where the model was fitted.
         model: The model of another library that ``Calibrated`` or ``Guarded`` was saved without; another model than
-            the one that was saved is refused.
+            the one that was saved is refused. With ``calibration="cv"``, the list of the models of all folds.
         trusted: What the file may use beyond itself and Offmap: names or folders of text models, import paths of
             classes. The file is refused if it needs another.
 

@@ -166,7 +166,8 @@ def restore(path: str | os.PathLike[str], consent: Consent, model: Any = None) -
     Args:
         path: The file.
         consent: What the user decides.
-        model: The model of another library that the file was saved without.
+        model: The model of another library that the file was saved without; of a model with one copy per fold, all
+            copies in their order.
     """
     try:
         return _with_model(_restored(tensorfile.read(path), consent), model)
@@ -183,6 +184,8 @@ def _with_model(estimator: Any, model: Any) -> Any:
         if model is not None:
             raise ModelFileError(f"it holds a whole {type(estimator).__name__}; load it without model=")
         return estimator
+    if members := getattr(estimator, "members_", ()):
+        return _with_models(estimator, members, model, attribute)
     taken = estimator.fingerprint_
     if model is None and taken.model_ != _NO_MODEL:
         raise ModelFileError(f"it was saved without its {taken.model_}; give it as model=")
@@ -190,6 +193,19 @@ def _with_model(estimator: Any, model: Any) -> Any:
     setattr(estimator, attribute, model)
     if reason := taken.differs(model, estimator.novelty):
         raise ModelFileError(f"model= is not the {taken.model_} that was saved: {reason}")
+    return estimator
+
+
+def _with_models(estimator: Any, members: tuple[Any, ...], models: Any, attribute: str) -> Any:
+    """Puts the foreign model of each fold back into its place."""
+    given = [None] * len(members) if models is None else models
+    if not isinstance(given, list | tuple) or len(given) != len(members):
+        raise ModelFileError(
+            f"it was saved without the {len(members)} models of its folds; give them in their order, as "
+            f"model=[member.{attribute} for member in fitted.members_] of the model that was saved"
+        )
+    for member, model in zip(members, given, strict=True):
+        _with_model(member, model)
     return estimator
 
 
@@ -270,7 +286,9 @@ def _require_known_schema(content: Any) -> None:
 
 
 def _require_fitted(cls: Any, content: Any) -> None:
-    if missing := sorted(getattr(cls, "always_fitted", frozenset()) - content["attributes"].keys()):
+    # The models of the folds have fingerprints; the whole has none.
+    found = content["attributes"].keys() | ({"fingerprint_"} if "members_" in content["attributes"] else set())
+    if missing := sorted(getattr(cls, "always_fitted", frozenset()) - found):
         raise ModelFileError(f"it lacks {', '.join(missing)}")
 
 

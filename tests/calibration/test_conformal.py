@@ -80,11 +80,11 @@ def test_where_the_score_depends_on_it_all_groups_lose_as_many_rows(groups: np.n
     assert not set(train) & set(held_out)
 
 
-@pytest.mark.parametrize(("spread", "low", "high"), [(0.0, 0.04, 0.057), (1.0, 0.036, 0.057)])
+@pytest.mark.parametrize(("spread", "low", "high"), [(0.0, 0.04, 0.0525), (1.0, 0.036, 0.0525)])
 def test_groups_of_random_sizes_keep_the_rate(spread: float, low: float, high: float) -> None:
     """The novelty is the distance to the mean of a group's training rows, which few rows make worse.
 
-    To calibrate with each group in proportion to its rows in this sample has a rate of 0.067 with a spread of 0.
+    To calibrate with each group in proportion to its rows in this sample has a rate of 0.056 with a spread of 0.
     """
     rates = []
     for seed in range(120):

@@ -15,6 +15,8 @@ from offmap.calibration.cv import fold_splits
 from offmap.calibration.surprise import surprise
 from offmap.density import NearestNeighborDetector
 from offmap.openset import LOFClassifier, MSPClassifier
+from offmap.persist import ModelFileError
+from offmap.scores import Outputs
 from tests.estimators import small
 
 RNG = np.random.default_rng(0)
@@ -101,6 +103,29 @@ def test_it_is_saved_in_one_file(tmp_path: Any) -> None:
         again = load(tmp_path / "model.safetensors")
         assert again.novelty(FRESH).tobytes() == model.novelty(FRESH).tobytes()
         assert again.p_value(FRESH).tobytes() == model.p_value(FRESH).tobytes()
+
+
+@pytest.mark.parametrize(("model", "attribute"), [(MODELS[2], "estimator_"), (MODELS[3], "classifier_")])
+def test_foreign_models_of_the_folds_are_recognised_one_by_one(model: Any, attribute: str, tmp_path: Any) -> None:
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    foreign = [getattr(member, attribute) for member in model.members_]
+    again = load(path, model=foreign)
+    assert again.novelty(FRESH).tobytes() == model.novelty(FRESH).tobytes()
+    assert again.at(alpha=0.2).p_value(NOVEL).tobytes() == model.p_value(NOVEL).tobytes()
+    with pytest.raises(ModelFileError, match="it scores the rows stored in the file differently"):
+        load(path, model=foreign[1:] + foreign[:1])
+    for wrong in (None, foreign[0], foreign[:4]):
+        with pytest.raises(ModelFileError, match=r"models? of its folds|saved without its"):
+            load(path, model=wrong)
+
+
+def test_outputs_of_the_folds_need_no_model(tmp_path: Any) -> None:
+    outputs = Outputs(logits=X + 4 * np.eye(3)[Y])
+    model = Guarded(calibration="cv", by_class=True, random_state=0).fit(outputs, Y)
+    model.save(tmp_path / "model.safetensors")
+    again = load(tmp_path / "model.safetensors")
+    assert again.p_value(Outputs(logits=FRESH)).tobytes() == model.p_value(Outputs(logits=FRESH)).tobytes()
 
 
 def test_each_fold_has_an_encoder_of_its_own() -> None:

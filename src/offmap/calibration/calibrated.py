@@ -15,7 +15,7 @@ from offmap.calibration.contamination import Contamination, ordinary_rows
 from offmap.calibration.contract import PromisedDetector
 from offmap.calibration.cv import Folds, fit_members, fold_splits
 from offmap.calibration.fingerprint import Fingerprint
-from offmap.calibration.foreign import checked_scores, novelty_function, require_one_model, require_spread, row_count
+from offmap.calibration.foreign import checked_scores, novelty_function, require_spread, row_count
 from offmap.calibration.split import Split, hold_out
 from offmap.calibration.surprise import surprise_steps
 from offmap.parameters import Fraction
@@ -121,10 +121,11 @@ class Calibrated(PromisedDetector, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes all but the estimator to one safetensors file; ``offmap.load(path, model=estimator)`` reads it.
 
-        The file holds up to 16 calibration rows, on which the estimator is recognised.
+        The file holds up to 16 calibration rows, on which the estimator is recognised. With ``calibration="cv"`` there
+        is one estimator per fold, with rows of its own; keep them and load with
+        ``model=[member.estimator_ for member in model.members_]``.
         """
         check_is_fitted(self, "promise_")
-        require_one_model(self._members())
         persist.save(self, path)
 
     def _calibrate(self, model: Any, X: Any) -> Self:

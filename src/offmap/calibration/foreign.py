@@ -1,6 +1,6 @@
 """Other people's models: which of their methods is a novelty, and in which direction."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,12 +72,3 @@ def _negated(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _is_pyod(model: Any) -> bool:
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     return any(cls.__module__.partition(".")[0] == "pyod" for cls in type(last).__mro__)
-
-
-def require_one_model(members: Sequence[object]) -> None:
-    """Refuses to save the copies of a foreign model that ``calibration="cv"`` fits: the user has none of them."""
-    if members:
-        raise TypeError(
-            'a foreign model with calibration="cv" cannot be saved: its copies exist in memory only; give calibration '
-            "as a share"
-        )

@@ -22,7 +22,7 @@ from offmap.calibration.classifier_outputs import (
 from offmap.calibration.contract import Classification, PromisedClassifier
 from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
 from offmap.calibration.fingerprint import Fingerprint
-from offmap.calibration.foreign import checked_scores, require_one_model, require_spread, row_count
+from offmap.calibration.foreign import checked_scores, require_spread, row_count
 from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.notices import warn_of_uncovered
 from offmap.calibration.post_hoc import codes_of, fitted_score, make_score
@@ -145,10 +145,11 @@ class Guarded(PromisedClassifier, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes all but the classifier to one safetensors file; ``offmap.load(path, model=classifier)`` reads it.
 
-        The file holds up to 16 calibration rows, on which the classifier is recognised.
+        The file holds up to 16 calibration rows, on which the classifier is recognised. With ``calibration="cv"`` there
+        is one classifier per fold, with rows of its own; keep them and load with
+        ``model=[member.classifier_ for member in model.members_]``.
         """
         check_is_fitted(self, "promise_")
-        require_one_model(self._members())
         for name in ("novelty_score", "features"):
             if callable(getattr(self, name)):
                 raise TypeError(f"{name} is a function, which a file cannot hold; save is for named scores and layers")

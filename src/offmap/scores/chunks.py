@@ -1,13 +1,11 @@
-"""Scoring in chunks of one fixed size, so that a row scores to the same bytes whatever rows come with it."""
+"""Scoring in products of one fixed size, so that a row scores to the same bytes whatever rows come with it."""
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from offmap.arrays import FloatArray
-from offmap.scores.score import Outputs, Score
-
-_SIZE = 256
+from offmap.scores.score import ROWS_PER_PRODUCT, Outputs, Score
 
 
 def scored(score: Score, outputs: Outputs) -> FloatArray:
@@ -19,16 +17,16 @@ def scored(score: Score, outputs: Outputs) -> FloatArray:
         array([-2. , -0.5])
     """
     found = np.empty(len(outputs))
-    for start in range(0, len(outputs), _SIZE):
-        chunk = outputs.take(slice(start, start + _SIZE))
+    for start in range(0, len(outputs), score.rows_at_once):
+        chunk = outputs.take(slice(start, start + score.rows_at_once))
         found[start : start + len(chunk)] = score.novelty(_padded(chunk)).numpy()[: len(chunk)]
     return np.nan_to_num(found, nan=np.inf, posinf=np.inf, neginf=-np.inf)
 
 
 def _padded(chunk: Outputs) -> Outputs:
-    """The chunk with rows of zeros up to the fixed size: products of another height may round differently."""
-    parts = (chunk.features, chunk.logits)
-    return Outputs(*(None if part is None else _with_zeros(part, _SIZE - len(chunk)) for part in parts))
+    """The chunk with rows of zeros up to a whole number of products: those of another height may round differently."""
+    parts, lacking = (chunk.features, chunk.logits), -len(chunk) % ROWS_PER_PRODUCT
+    return Outputs(*(None if part is None else _with_zeros(part, lacking) for part in parts))
 
 
 def _with_zeros(part: Tensor, count: int) -> Tensor:

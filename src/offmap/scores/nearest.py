@@ -1,11 +1,12 @@
 """The distance to the k-th nearest known row."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
 from offmap.parameters import Count
-from offmap.scores.neighbors import most_similar
+from offmap.scores.neighbors import ROWS_AT_ONCE, most_similar
 from offmap.scores.score import Outputs, Score, features_of, unit
 
 
@@ -27,6 +28,8 @@ class KNearest(Score):
         >>> score.novelty(Outputs(features=torch.tensor([[5.0, 0.0], [0.0, -1.0]])))
         tensor([0.0000, 1.4142], dtype=torch.float64)
     """
+
+    rows_at_once: ClassVar[int] = ROWS_AT_ONCE
 
     n_neighbors: Count = 1
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from offmap.parameters import Count
 from offmap.scores.nearest import require_neighbors
-from offmap.scores.neighbors import most_similar
+from offmap.scores.neighbors import ROWS_AT_ONCE, most_similar
 from offmap.scores.score import Outputs, Score, features_of, logits_of, unit
 
 
@@ -35,6 +35,7 @@ class NNGuide(Score):
     """
 
     reads: ClassVar[frozenset[str]] = frozenset({"features", "logits"})
+    rows_at_once: ClassVar[int] = ROWS_AT_ONCE
 
     n_neighbors: Count = 10
 

@@ -51,6 +51,10 @@ def _as_matrix(name: str, given: Any) -> Tensor:
     return given.detach().cpu()
 
 
+# Rows per matrix product when scoring: always the same, since products of another height may round differently.
+ROWS_PER_PRODUCT = 256
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class Score(BaseEstimator, ABC):
     """A novelty of rows, higher for novel ones, from a model's features or logits; write ``_fit`` and ``_novelty``."""
@@ -59,6 +63,8 @@ class Score(BaseEstimator, ABC):
     reads: ClassVar[frozenset[str]] = frozenset({"features"})
     needs_rows: ClassVar[bool] = True
     needs_labels: ClassVar[bool] = False
+    # How many rows are scored at once, by scores whose products keep to ``ROWS_PER_PRODUCT`` a multiple of it.
+    rows_at_once: ClassVar[int] = ROWS_PER_PRODUCT
 
     def fit(self, known: Outputs, codes: Tensor | None = None) -> Self:
         """Learns from the outputs of known rows; ``codes`` are the codes 0, 1, … of their classes."""
