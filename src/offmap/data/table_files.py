@@ -9,7 +9,6 @@ import warnings
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 

@@ -20,7 +20,7 @@ from offmap import parameters
 from offmap.data import text_model
 from offmap.data.text_cache import Embedding, EmbeddingCache, cache_file
 from offmap.data.text_tuning import tune, tuned_copy
-from offmap.parameters import Count, Natural, Positive
+from offmap.parameters import Count, Device, Natural, Positive
 from offmap.progress import bar
 from offmap.random_state import draw_seed, local_seed
 from offmap.train import History, check_history
@@ -85,7 +85,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     batch_size: Count = 64
     lr: Positive = 1e-4
     random_state: int | None = None
-    device: str = "cpu"
+    device: Device = "cpu"
 
     def fit(self, X: Texts, y: ArrayLike | None = None) -> Self:
         """Checks the texts ``X`` and, with ``tune_layers`` above 0, tunes the last layers on their classes ``y``."""
