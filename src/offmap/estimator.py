@@ -31,7 +31,7 @@ from offmap.calibration.surprise import surprise_steps
 from offmap.data.module_encoder import ModuleEncoder
 from offmap.data.table import TableEncoder, needs_encoding
 from offmap.distributed import current
-from offmap.parameters import Count, Fraction
+from offmap.parameters import Count, Device, Fraction
 from offmap.random_state import RandomState, as_generator, seed_parts
 from offmap.train import History, check_history
 
@@ -66,7 +66,7 @@ class OpenWorldEstimator(BaseEstimator, ABC):
     encoder: BaseEstimator | nn.Module | None = None
     image_shape: tuple[Count, ...] | None = None
     random_state: RandomState = None
-    device: str = "cpu"
+    device: Device = "cpu"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the fitted model to one safetensors file; ``offmap.load`` reads it."""

@@ -40,6 +40,8 @@ Multiple = Annotated[float, Limit("at least 1", lambda value: 1 <= value < math.
 Count = Annotated[int, Limit("at least 1", lambda value: value >= 1)]
 # Work per row, which a model file must not make endless.
 Repeats = Annotated[int, Limit("from 1 to 1,000", lambda value: 1 <= value <= 1_000)]
+# Tensors of torch's device "meta" have a shape and no numbers, which a model file must not ask for.
+Device = Annotated[str, Limit("that names a device with numbers, as 'cpu'", lambda name: not name.startswith("meta"))]
 Natural = Annotated[int, Limit("at least 0", lambda value: value >= 0)]
 
 

@@ -20,6 +20,8 @@ ODD_ARRAYS: list[Any] = [
     *(np.zeros((2, 3), dtype=np.float16), np.zeros((2, 3), dtype=np.uint64), np.array([[_BIG, 1, 2]], dtype=object)),
     *(pd.DataFrame({"a": [1, 2]}), pd.DataFrame(np.zeros((2, 3))), pd.DataFrame({"a": pd.to_datetime([0, 1])})),
     np.array([[["a"]]], dtype=object),
+    *([[2**70, 1, 2]], [[-(2**63) - 1, 1, 2]], np.full((2, 3), 2**64 - 1, dtype=np.uint64)),
+    *(np.full((2, 3), -(2**63)), [2**63, 2**63 + 1], [2**70, 1], np.array([2**64 - 1, 0], dtype=np.uint64)),
 ]
 
 

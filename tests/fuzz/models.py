@@ -8,19 +8,30 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 import offmap
 from offmap import tensorfile
 from offmap.collaborative import ClosedFormDetector, EntityForestDetector
 from offmap.density import NearestNeighborDetector, TextureDetector, VAEDetector
+from offmap.data import TableEncoder
 from offmap.openset import ADBClassifier, LOFClassifier, MSPClassifier, OpenMaxClassifier
 from offmap.persist import ModelFileError
+from offmap.sampling import FGAN, RAS, SVGD, AmortisedSVGD, BinaryVAE
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(120, 3))
 LABELS = np.array(["ant", "bee", "cow"])[np.arange(120) % 3]
 ENTITIES = np.arange(120) % 5
+TABLE = pd.DataFrame(
+    {
+        "amount": np.exp(RNG.normal(0, 2, 120)),
+        "shop": np.array(["fuel", "food", "toys"])[RNG.integers(3, size=120)],
+        "day": pd.Timestamp("2025-01-01") + pd.to_timedelta(RNG.integers(0, 900, 120), unit="h"),
+        "age": np.where(RNG.random(120) < 0.2, np.nan, RNG.normal(40, 9, 120)),
+    }
+)
 IMAGES = RNG.integers(256, size=(60, 8, 8), dtype=np.uint8)
 
 # Values of the wrong type, size, sign or order, and text that a terminal would obey.
@@ -46,11 +57,28 @@ def write_models(folder: Path) -> list[Path]:
         LOFClassifier(hidden=(4,), **few).fit(ROWS, ENTITIES),
         EntityForestDetector(n_estimators=3, random_state=0).fit(ROWS, ENTITIES),
         ClosedFormDetector(random_state=0).fit(ROWS, LABELS),
+        NearestNeighborDetector(encoder=TableEncoder(), random_state=0).fit(TABLE),
+        *_samplers(),
     ]
     paths = [folder / f"{number}.safetensors" for number in range(len(models))]
     for model, path in zip(models, paths, strict=True):
         model.save(path)
     return paths
+
+
+def _samplers() -> list[Any]:
+    small: dict[str, Any] = {"dim": 2, "hidden": (4,), "steps": 2, "batch_size": 8, "random_state": 0}
+    return [
+        FGAN(**small).fit(ROWS[:, :2].astype(np.float32)),
+        RAS(log_density=_log_density, **small).fit(),
+        AmortisedSVGD(log_density=_log_density, **small).fit(),
+        SVGD(log_density=_log_density, dim=2, particles=8, steps=2, random_state=0).fit(),
+        BinaryVAE(hidden=(4,), latent=2, epochs=1, random_state=0).fit((ROWS > 0).astype(np.float32)),
+    ]
+
+
+def _log_density(x: torch.Tensor) -> torch.Tensor:
+    return -x.square().sum(dim=1) / 2
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -106,8 +134,15 @@ def _bent(array: Any, draw: random.Random) -> Any:
     flat = array.reshape(-1).clone() if isinstance(array, torch.Tensor) else array.reshape(-1).copy()
     if len(flat) and getattr(flat.dtype, "kind", "f") in "fi" and not (kind == 3 and len(flat) < 2):
         floating = flat.is_floating_point() if isinstance(flat, torch.Tensor) else flat.dtype.kind == "f"
-        flat[draw.randrange(len(flat))] = draw.choice([math.nan, math.inf, -1e30] if floating else [0, 1, 127])
+        wide = str(flat.dtype).endswith("int64")
+        integers = [*_INTEGERS, *_WIDE_INTEGERS] if wide else _INTEGERS
+        flat[draw.randrange(len(flat))] = draw.choice([math.nan, math.inf, -1e30] if floating else integers)
     return flat.reshape(array.shape)
+
+
+# Places that do not exist, and numbers that other types cannot hold.
+_INTEGERS = [0, 1, -1, 127]
+_WIDE_INTEGERS = [10**6, 2**31, -(2**31) - 1, 2**62, -(2**63)]
 
 
 def try_model(path: Path) -> str:
@@ -117,10 +152,16 @@ def try_model(path: Path) -> str:
     except ModelFileError as error:
         require_printable(error)
         return "refused"
-    if not hasattr(model, "novelty"):
-        return "other"
-    rows = ROWS[:5] if len(model.input_shape_) == 1 else IMAGES[:5]
     try:
+        if hasattr(model, "sample"):
+            model.sample(5, random_state=0)
+            return "sampled"
+        if isinstance(model, BinaryVAE):
+            model.elbo((ROWS[:5] > 0).astype(np.float32))
+            return "scored"
+        if not hasattr(model, "novelty"):
+            return "other"
+        rows = _rows_for(model)
         if hasattr(model, "entity_ids_"):
             model.assess(rows, model.entity_ids_[:1].repeat(5))
         else:
@@ -130,6 +171,12 @@ def try_model(path: Path) -> str:
         require_printable(error)
         return "unfit rows"
     return "scored"
+
+
+def _rows_for(model: Any) -> Any:
+    if isinstance(getattr(model, "encoder_", None), TableEncoder):
+        return TABLE[:5]
+    return ROWS[:5] if len(model.input_shape_) == 1 else IMAGES[:5]
 
 
 def require_printable(error: Exception) -> None:

@@ -57,3 +57,26 @@ def test_intensities_become_bytes() -> None:
 def test_images_of_every_shape_are_shown(shape: tuple[int, ...]) -> None:
     shown = examples(rows=np.random.default_rng(0).random(shape))
     assert Page(gallery(shown, threshold=1.5)).tags.count("img") == 2
+
+
+def test_a_table_of_any_cells_shows_them_with_ids_entities_and_reasons() -> None:
+    shown = examples(
+        rows=np.array([["FR", 12.5, True], ["DE", np.nan, False]], dtype=object),
+        feature_names=["country", "amount", "present"],
+        identity={"payment": ["p-7", "p-9"]},
+        entity=["till 1", "till 2"],
+        reasons=["amount: 12.5 (usually 3 to 4), 90 %\ncountry: FR (usually DE), 10 %", ""],
+    )
+    seen = Page(gallery(shown, threshold=1.5))
+    assert seen.row("row")[:4] == ["row", "payment", "entity", "novelty"]
+    assert seen.row("row")[-3:] == ["country", "amount", "present"]
+    assert seen.row("0")[1:3] == ["p-7", "till 1"]
+    assert seen.row("0")[-3:] == ["FR", "12.5", "yes"]
+    assert seen.row("1")[-3:] == ["DE", "–", "no"]
+    assert "90 % · country: FR (usually DE), 10 %" in seen.text
+    assert gallery(shown, threshold=1.5).count('class="why"') == 1
+
+
+def test_wide_tables_of_any_cells_show_the_first_columns() -> None:
+    rows = np.array([[f"c{column}" for column in range(9)]] * 2, dtype=object)
+    assert "7 of 9 columns" in gallery(examples(rows=rows), threshold=1.5)

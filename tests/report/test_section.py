@@ -160,3 +160,10 @@ def test_a_row_at_the_threshold_is_not_flagged_anywhere() -> None:
 def test_bad_input_is_named(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_no_promise_is_neither_kept_nor_broken() -> None:
+    unpromised = replace(section(normal_novelty=np.linspace(0, 1, 100), threshold=0.8), alpha=None)
+    made = cards(replace(unpromised, metrics={"false_alarm_rate": 0.2}))
+    assert '<div class="verdict">no rate was promised</div>' in made
+    assert "verdict good" not in made

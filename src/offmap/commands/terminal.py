@@ -30,7 +30,7 @@ def messages(quiet: bool) -> Iterator[Callable[[str], None]]:
     """
     with warnings.catch_warnings(), without_bars() if quiet else nullcontext():
         if not quiet:
-            warnings.showwarning = lambda message, *details, **more: tell(f"warning: {message}")
+            warnings.showwarning = _each_once()
             yield tell
             return
         warnings.simplefilter("ignore")
@@ -40,6 +40,18 @@ def messages(quiet: bool) -> Iterator[Callable[[str], None]]:
             yield lambda message: None
         finally:
             logging.disable(before)
+
+
+def _each_once() -> Callable[..., None]:
+    """Tells a warning the first time only: a command that fits several models would say the same of each."""
+    told: set[str] = set()
+
+    def show(message: object, *details: object, **more: object) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            tell(f"warning: {message}")
+
+    return show
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from torch import nn
 
 from offmap.arrays import in_chunks
+from offmap.parameters import Device
 
 __all__ = ["ModuleEncoder"]
 
@@ -33,7 +34,7 @@ class ModuleEncoder(TransformerMixin, BaseEstimator):
     """
 
     module: nn.Module
-    device: str = "cpu"
+    device: Device = "cpu"
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Does nothing: the network is trained already."""

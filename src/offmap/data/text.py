@@ -18,7 +18,7 @@ from offmap.data import text_model, text_onnx
 from offmap.data.text_cache import Embedding, EmbeddingCache, cache_file, cache_place
 from offmap.data.text_checks import Texts, checked_texts, class_codes
 from offmap.data.text_tuning import tune, tuned_copy
-from offmap.parameters import Count, Natural, Positive
+from offmap.parameters import Count, Device, Natural, Positive
 from offmap.progress import bar
 from offmap.random_state import draw_seed, local_seed
 from offmap.train import History, check_history
@@ -82,7 +82,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     batch_size: Count = 64
     lr: Positive = 1e-4
     random_state: int | None = None
-    device: str = "cpu"
+    device: Device = "cpu"
     backend: Literal["torch", "onnx"] = "torch"
 
     def fit(self, X: Texts, y: ArrayLike | None = None) -> Self:

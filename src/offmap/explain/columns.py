@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from offmap.explain.composition import Composition, FloatArray, Indices, Kind, Mask, clipped_distances
+from offmap.explain.dates import days_of, usual_dates
 
 
 @final
@@ -38,6 +39,7 @@ class Columns(Composition):
         if self._X.shape[1] != self._reference.shape[1]:
             raise ValueError(f"reference must have the {self._X.shape[1]} columns of X; got {reference.shape[1]}")
         self._names = _checked_names(feature_names, X, self._X.shape[1])
+        self._days = [days_of(column) for _, column in self._reference.items()] if self._named else []
         self.counts = np.full(len(self._X), self._X.shape[1], dtype=np.intp)
 
     def mixed(self, rows: Indices, donors: Indices, replaced: Mask) -> Any:
@@ -67,9 +69,14 @@ class Columns(Composition):
         return self._row(self._X, row)
 
     def usual(self, donors: Indices) -> tuple[Any, ...]:
-        """The range of each number, the set of the values of anything else."""
+        """The range of each number and of dates, the set of the values of anything else."""
         rows = [self._row(self._reference, int(donor)) for donor in donors]
-        return tuple(map(_usual, zip(*rows, strict=True)))
+        found = [_usual(values) for values in zip(*rows, strict=True)]
+        # One row alone is what a value may be replaced with: a cell, not a span of time.
+        spans = {
+            j: usual_dates(days[donors]) for j, days in enumerate(self._days) if days is not None and len(rows) > 1
+        }
+        return tuple(spans.get(j) or usual for j, usual in enumerate(found))
 
     def reference(self, row: int) -> Any:
         """The values of a reference row."""

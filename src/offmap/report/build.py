@@ -45,15 +45,17 @@ class Sample:
         shown: What the reader sees: feature rows, images or texts.
         labels: True label of each row, where known.
         reasons: Says in words why rows are novel, given their positions; asked for the rows that are shown.
+        identity: A data frame of what tells the rows apart, such as ids.
     """
 
     verdict: Verdict
     shown: Any
     labels: Collection[Any] | None = None
     reasons: Callable[[Sequence[int]], Sequence[str]] | None = None
+    identity: Any = None
 
     def __post_init__(self) -> None:
-        for name, values in (("shown", self.shown), ("labels", self.labels)):
+        for name, values in (("shown", self.shown), ("labels", self.labels), ("identity", self.identity)):
             if values is not None and len(values) != len(self.verdict):
                 raise ValueError(f"{name} must have one entry per row ({len(self.verdict)}), got {len(values)}")
 
@@ -119,7 +121,7 @@ def section_of(
 def _group(name: str, sample: Sample, image_shape: Sequence[int] | None) -> Group:
     labels = None if sample.labels is None else list(sample.labels)
     shown = _shown(sample.shown, image_shape)
-    return Group(name=name, verdict=sample.verdict, labels=labels, shown=shown, reasons=sample.reasons)
+    return Group(name, sample.verdict, labels, shown, sample.reasons, sample.identity)
 
 
 def _shown(rows: Any, image_shape: Sequence[int] | None) -> Shown:

@@ -1,6 +1,7 @@
 """Rows worth a look: images as pictures, texts as texts, features as a table."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -35,12 +36,34 @@ def _images(examples: Examples, threshold: float) -> Markup:
 
 
 def _texts(examples: Examples, threshold: float) -> Markup:
-    facts = _facts(examples) | _flagged(examples, threshold) | _why(examples)
+    facts = _facts(examples) | _flagged(examples, threshold)
     rows = (
         [element("td", _cut(str(text)), class_="text"), *values]
         for text, *values in zip(examples.rows, *facts.values(), strict=True)
     )
-    return table(["text", *_heads(facts)], rows)
+    return table(["text", *_heads(facts)], _with_reasons(rows, examples))
+
+
+def _cells(examples: Examples, threshold: float) -> Markup:
+    """The cells of a table as they are, the first columns of a wide one."""
+    names = examples.feature_names or [f"column {place}" for place in range(np.shape(examples.rows)[1])]
+    facts = _facts(examples) | _flagged(examples, threshold)
+    rows = (
+        [*(fact[row] for fact in facts.values()), *(_plain_cell(cell) for cell in cells[:FEATURES_SHOWN])]
+        for row, cells in enumerate(examples.rows)
+    )
+    shown = table([*_heads(facts), *names[:FEATURES_SHOWN]], _with_reasons(rows, examples))
+    note = f"{FEATURES_SHOWN} of {len(names)} columns, the first ones." if len(names) > FEATURES_SHOWN else ""
+    return join([shown, element("p", note, class_="note")]) if note else shown
+
+
+def _plain_cell(cell: Any) -> str:
+    cell = cell.item() if isinstance(cell, np.generic) else cell
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, int | float):
+        return number(float(cell))
+    return "–" if cell is None else _cut(str(cell))
 
 
 def _cut(text: str) -> str:
@@ -54,7 +77,7 @@ def _features(examples: Examples, threshold: float) -> Markup:
         names = [f"feature {column}" for column in range(values.shape[1])]
     deviations = deviations_of(examples)
     columns = _most_telling(deviations, values.shape[1])
-    facts = _facts(examples) | _flagged(examples, threshold) | _why(examples)
+    facts = _facts(examples) | _flagged(examples, threshold)
     rows = (
         [
             *(column[row] for column in facts.values()),
@@ -62,7 +85,7 @@ def _features(examples: Examples, threshold: float) -> Markup:
         ]
         for row in range(len(values))
     )
-    shown = table([*_heads(facts), *(names[column] for column in columns)], rows)
+    shown = table([*_heads(facts), *(names[column] for column in columns)], _with_reasons(rows, examples))
     note = _features_note(deviations, len(columns), values.shape[1])
     return join([shown, element("p", note, class_="note")]) if note else shown
 
@@ -108,10 +131,11 @@ def _features_note(deviations: FloatArray | None, shown: int, features: int) -> 
 
 def _facts(examples: Examples) -> dict[str, Sequence[str]]:
     """Name → what is known of each row."""
-    facts: dict[str, Sequence[str]] = {
-        "row": [str(name) for name in examples.index],
-        "novelty": [number(value) for value in examples.novelty],
-    }
+    facts: dict[str, Sequence[str]] = {"row": [str(name) for name in examples.index]}
+    facts |= {name: [_cut(str(value)) for value in values] for name, values in examples.identity.items()}
+    if examples.entity is not None:
+        facts["entity"] = [str(entity) for entity in examples.entity]
+    facts["novelty"] = [number(value) for value in examples.novelty]
     if examples.p_value is not None:
         facts["p-value"] = [f"{value:.2g}" for value in examples.p_value]
     if examples.truth is not None:
@@ -122,21 +146,25 @@ def _facts(examples: Examples) -> dict[str, Sequence[str]]:
 
 
 def _heads(facts: Iterable[str]) -> list[Markup]:
-    return [element("th", name, class_="words" if name == "why" else "fact", scope="col") for name in facts]
+    return [element("th", name, class_="fact", scope="col") for name in facts]
 
 
 def _flagged(examples: Examples, threshold: float) -> dict[str, Sequence[str]]:
     return {"flagged": ["yes" if novelty > threshold else "no" for novelty in examples.novelty]}
 
 
-def _why(examples: Examples) -> dict[str, Sequence[str]]:
-    if examples.reasons is None:
-        return {}
-    return {"why": [element("td", reason, class_="words why") for reason in examples.reasons]}
+def _with_reasons(rows: Iterable[list[str]], examples: Examples) -> Iterator[list[str]]:
+    """Each row and, on a line of its own, why it is novel: beside the cells it would be out of sight on a phone."""
+    for place, row in enumerate(rows):
+        yield row
+        if examples.reasons is not None and (reason := examples.reasons[place]):
+            words = element("div", " · ".join(reason.split("\n")))
+            yield [element("td", words, class_="why", colspan=str(len(row)))]
 
 
 _DRAWN: Mapping[Kind, Callable[[Examples, float], Markup]] = {
     "images": _images,
     "texts": _texts,
     "features": _features,
+    "table": _cells,
 }

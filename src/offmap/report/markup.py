@@ -27,7 +27,8 @@ def element(name: str, /, *children: str, **attributes: str | None) -> Markup:
         '<p class="note">a &lt; b<br></p>'
     """
     stated = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
-    opening = "".join(f' {key}="{escape(value)}"' for key, value in stated.items())
+    # Not cut, as texts are: the source of a picture is long.
+    opening = "".join(f' {key}="{escape(printable(value, longest=len(value)))}"' for key, value in stated.items())
     if name in VOID_ELEMENTS:
         return Markup(f"<{name}{opening}>")
     return Markup(f"<{name}{opening}>{join(children)}</{name}>")

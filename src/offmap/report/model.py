@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 Shown = Any
-Kind = Literal["images", "texts", "features"]
+Kind = Literal["images", "texts", "features", "table"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -18,11 +18,14 @@ class Examples:
 
     Args:
         title: What these rows have in common.
-        rows: Images ``(n, h, w)`` or ``(n, h, w, c)``, texts, or features ``(n, d)``.
+        rows: Images ``(n, h, w)`` or ``(n, h, w, c)``, texts, features ``(n, d)``, or an array of objects of that
+            shape, the cells of a table.
         index: A name or number for each row.
         novelty: Novelty of each row.
         p_value: Conformal p-value of each row.
         truth: True label of each row, where known.
+        entity: The entity of each row, for models that know entities.
+        identity: What tells the rows apart, such as an id: name → one value per row.
         predicted: What the method called each row.
         reasons: Why each row is novel, in words.
         feature_names: Names of the ``d`` features.
@@ -36,6 +39,8 @@ class Examples:
     novelty: FloatArray
     p_value: FloatArray | None = None
     truth: Sequence[object] | None = None
+    entity: Sequence[object] | None = None
+    identity: Mapping[str, Sequence[object]] = field(default_factory=dict)
     predicted: Sequence[object] | None = None
     reasons: Sequence[str] | None = None
     feature_names: Sequence[str] | None = None
@@ -43,15 +48,17 @@ class Examples:
     normal_sd: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        for name in ("index", "novelty", "p_value", "truth", "predicted", "reasons"):
+        for name in ("index", "novelty", "p_value", "truth", "entity", "predicted", "reasons"):
             _require_length(name, getattr(self, name), len(self.rows), "one entry per row")
+        for name, values in self.identity.items():
+            _require_length(f"identity[{name!r}]", values, len(self.rows), "one entry per row")
         if self.kind == "features":
             for name in ("feature_names", "normal_mean", "normal_sd"):
                 _require_length(name, getattr(self, name), np.shape(self.rows)[1], "one entry per feature")
 
     @property
     def kind(self) -> Kind:
-        """Whether the rows are images, texts or features."""
+        """Whether the rows are images, texts, features or the cells of a table."""
         return kind_of(self.rows)
 
 
@@ -149,7 +156,7 @@ class Report:
 
 
 def kind_of(rows: Shown) -> Kind:
-    """Whether rows are images, texts or features.
+    """Whether rows are images, texts, features or the cells of a table.
 
     Example:
         >>> kind_of(np.zeros((5, 8, 8))), kind_of(["a word"]), kind_of(np.zeros((5, 2)))
@@ -159,7 +166,7 @@ def kind_of(rows: Shown) -> Kind:
     if array.ndim == 1 and all(isinstance(row, str) for row in rows):
         return "texts"
     if array.ndim == 2:
-        return "features"
+        return "table" if array.dtype == object else "features"
     if array.ndim == 3 or (array.ndim == 4 and array.shape[3] in (1, 3, 4)):
         return "images"
     raise ValueError(f"rows must be images (n, h, w[, c]), features (n, d) or texts, got an array of {array.shape}")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offmap.report.model import Examples, Shown, kind_of
+from offmap.report.model import Examples, Kind, Shown, kind_of
 from offmap.verdict import Verdict
 
 
@@ -18,6 +18,7 @@ class Group(NamedTuple):
     labels: Sequence[object] | None
     shown: Shown
     reasons: Callable[[Sequence[int]], Sequence[str]] | None = None
+    identity: Any = None
 
 
 class Place(NamedTuple):
@@ -66,10 +67,20 @@ class Showcase:
             novelty=self._collected("novelty", places),
             p_value=self._collected("p_value", places),
             truth=self._truth(places),
+            entity=self._collected("entity", places),
+            identity=self._identity(places),
             predicted=self._predicted(places),
             reasons=self._reasons(places),
-            **(self._features() if kind_of(rows) == "features" else {}),
+            **self._features(kind_of(rows)),
         )
+
+    def _identity(self, places: Sequence[Place]) -> dict[str, list[object]]:
+        """What tells the rows apart, where every group says it."""
+        if any(group.identity is None for group in self._groups):
+            return {}
+        rows = [self._groups[group].identity.iloc[row] for group, row in places]
+        names = [name for name in rows[0].index if all(name in row.index for row in rows)]
+        return {str(name): [row[name] for row in rows] for name in names}
 
     def _truth(self, places: Sequence[Place]) -> list[object] | None:
         if len(self._groups) == 1 and self._groups[0].labels is None:
@@ -98,12 +109,14 @@ class Showcase:
         values = [getattr(group.verdict, field) for group in self._groups]
         return None if values[0] is None else np.array([values[group][row] for group, row in places])
 
-    def _features(self) -> dict[str, Any]:
+    def _features(self, kind: Kind) -> dict[str, Any]:
+        if kind not in ("features", "table"):
+            return {}
         names = self._feature_names
         if names is None:
             names = getattr(self._groups[0].shown, "columns", None)
         named = {} if names is None else {"feature_names": [str(name) for name in names]}
-        if self._known_normal is None:
+        if self._known_normal is None or kind == "table":
             return named
         values = np.asarray(self._known_normal, dtype=np.float64)
         return named | {"normal_mean": values.mean(axis=0), "normal_sd": values.std(axis=0)}

@@ -65,7 +65,9 @@ thead th {{ border-bottom-color: var(--edge); white-space: normal; }}
 thead th.fact {{ white-space: nowrap; }}
 th:first-child, td:first-child, td.words, th.words {{ text-align: left; }}
 td.words {{ color: var(--muted); font-size: 0.93em; white-space: normal; }}
-td.why {{ min-width: 260px; white-space: pre-line; }}
+tr:has(+ tr > td.why) td {{ border-bottom: 0; padding-bottom: 0; }}
+td.why {{ color: var(--muted); font-size: 0.93em; white-space: normal; padding-top: 2px; }}
+td.why div {{ position: sticky; left: 10px; max-width: min(960px, calc(100vw - 84px)); overflow-wrap: anywhere; }}
 td.value {{ white-space: normal; overflow-wrap: anywhere; }}
 td.text {{ min-width: 240px; white-space: pre-line; overflow-wrap: anywhere; }}
 td.best {{ background: var(--best); font-weight: 700; }}

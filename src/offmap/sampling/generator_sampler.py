@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from offmap import parameters, persist
-from offmap.parameters import Count, Positive
+from offmap.parameters import Count, Device, Positive
 from offmap.random_state import draw_seed
 from offmap.sampling.draws import require_count, torch_rng
 from offmap.sampling.networks import Generator
@@ -56,7 +56,7 @@ class GeneratorSampler(BaseEstimator, ABC):
     batch_size: Count = 512
     lr: Positive = 1e-3
     random_state: int | None = None
-    device: str = "cpu"
+    device: Device = "cpu"
 
     def sample(self, n: int, context: ArrayLike | None = None, random_state: int | None = None) -> NDArray[np.float32]:
         """Draws samples in one forward pass. Threads may share a fitted sampler.

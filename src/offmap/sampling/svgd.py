@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.optim import Adagrad
 
 from offmap import parameters, persist
-from offmap.parameters import Count, Positive
+from offmap.parameters import Count, Device, Positive
 from offmap.progress import bar
 from offmap.random_state import as_generator, draw_seed, local_seed
 from offmap.sampling.draws import require_count
@@ -57,7 +57,7 @@ class SVGD(BaseEstimator):
     steps: Count = 1000
     lr: Positive = 0.1
     random_state: int | None = None
-    device: str = "cpu"
+    device: Device = "cpu"
 
     def fit(self) -> Self:
         """Moves the particles to the density."""

@@ -1,11 +1,12 @@
 """How well a model tells novel rows from normal ones."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from offmap.base import OpenSetClassifier
+from offmap.collaborative.base import EntityDetector
 from offmap.data import Data
 from offmap.data.roles import Roles
 from offmap.data.splits import hold_out_classes
@@ -37,7 +38,13 @@ def evaluate_model(model: Estimator, normal: Data, novel: Data, *, reasons: bool
     labelled = {} if normal.y is None else _labelled_rightly(model, normal, normal_verdict, novel_verdict)
     reasons = reasons and not normal_verdict.novel.all()
     samples = (
-        Sample(verdict, _shown(model, data), data.y, telling(model, data, normal) if reasons else None)
+        Sample(
+            verdict,
+            rows_for(model, data),
+            None if isinstance(model, EntityDetector) else data.y,
+            telling(model, data, normal) if reasons else None,
+            None if data.kind == "text" else data.identity,
+        )
         for verdict, data in ((normal_verdict, normal), (novel_verdict, novel))
     )
     return section_of(model, *samples, name=name_of(model), metrics=labelled)
@@ -76,14 +83,6 @@ def held_out_parts(data: Data, classes: Sequence[str], seed: int) -> tuple[Data,
     split = hold_out_classes(np.arange(len(data))[:, None], data.y, known=np.unique(known), test_size=1 / 3, seed=seed)
     test = split.X_test[:, 0]
     return data.part(split.X_train[:, 0]), data.part(test[~split.unknown]), data.part(test[split.unknown])
-
-
-def _shown(model: Estimator, data: Data) -> Any:
-    """Rows as a report shows them: a table that holds more than numbers as one line of text per row."""
-    rows = rows_for(model, data)
-    if data.kind != "table" or data.X.dtype != object:
-        return rows
-    return [", ".join(f"{name}: {value}" for name, value in row.items()) for row in rows.to_dict("records")]
 
 
 def _labelled_rightly(model: Estimator, normal: Data, known: Verdict, unknown: Verdict) -> dict[str, float]:

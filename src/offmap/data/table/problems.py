@@ -13,8 +13,8 @@ __all__ = ["cell_problems", "raise_problems", "repeated_columns", "require_sound
 
 _SHOWN = 3
 _REMEDY = {
-    "number": "mend the cell, or read the column as a category",
-    "boolean": "mend the cell, or read the column as a category",
+    "number": "mend the cell, or read the column as a category, as with --kind COLUMN=category",
+    "boolean": "mend the cell, or read the column as a category, as with --kind COLUMN=category",
     "date": "write all dates of the column in one format, or read it as a category",
 }
 

@@ -19,7 +19,7 @@ from offmap.dependence.disentangle.inputs import Inputs
 from offmap.dependence.disentangle.penalty import TotalCorrelationPenalty
 from offmap.dependence.disentangle.targets import Target, TargetHead, check_targets
 from offmap.dependence.disentangle.training import CodeNetwork, CodeTraining, add_jitter
-from offmap.parameters import Count, NonNegative, Positive
+from offmap.parameters import Count, Device, NonNegative, Positive
 from offmap.random_state import draw_seed, local_seed
 from offmap.train import History
 
@@ -92,7 +92,7 @@ class GroupedAutoencoder(BaseEstimator):
     batch_size: Count = 128
     lr: Positive = 2e-3
     random_state: int | None = None
-    device: str = "cpu"
+    device: Device = "cpu"
 
     def fit(self, X: ArrayLike, targets: Mapping[str, ArrayLike] | None = None) -> Self:
         """Trains the autoencoder.

@@ -17,7 +17,7 @@ from offmap.dependence.views.layers import TokenReader, TopLayers
 from offmap.dependence.views.strategies import STRATEGIES, Strategy
 from offmap.dependence.views.view import View, as_views
 from offmap.nets import mlp
-from offmap.parameters import Count, Natural, Positive
+from offmap.parameters import Count, Device, Natural, Positive
 from offmap.random_state import draw_seed, local_seed
 from offmap.train import Batch, Batches, History, descend, train
 
@@ -77,7 +77,7 @@ class MultiViewEncoder(BaseEstimator):
     lr: Positive = 1e-4
     model: str = "minilm"
     random_state: int | None = None
-    device: str = "cpu"
+    device: Device = "cpu"
 
     def fit(self, texts: Sequence[str], y: object = None, *, reader: TokenReader | None = None) -> Self:
         """Trains on sentences.

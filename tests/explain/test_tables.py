@@ -1,0 +1,73 @@
+"""Explanations of tables as users have them: categories, dates, truth values and gaps through a ``TableEncoder``."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from offmap.data import TableEncoder
+from offmap.density import MahalanobisDetector, NearestNeighborDetector, VAEDetector
+from offmap.explain import explain, top_reasons
+from offmap.explain.wording import in_words
+
+RNG = np.random.default_rng(0)
+
+
+def payments(n: int) -> pd.DataFrame:
+    hours = RNG.normal(14, 1.5, n)
+    return pd.DataFrame(
+        {
+            "time": (
+                pd.Timestamp("2025-03-03") + pd.to_timedelta(24 * RNG.integers(0, 60, n) + hours, unit="h")
+            ).astype("datetime64[s]"),
+            "country": RNG.choice(["FR", "DE", "IT"], n),
+            "amount": np.exp(RNG.normal(4, 0.4, n)).round(2),
+            "age": np.where(RNG.random(n) < 0.1, np.nan, RNG.normal(45, 9, n).round()),
+            "present": RNG.random(n) < 0.9,
+        }
+    )
+
+
+KNOWN = payments(600)
+PLANTED: dict[str, Any] = {
+    "time": pd.Timestamp("2025-03-20 03:10:00"),
+    "country": "PE",
+    "amount": 4000.0,
+    "age": 130.0,
+}
+
+
+@pytest.mark.parametrize("as_csv", [False, True], ids=["typed", "texts"])
+@pytest.mark.parametrize(
+    "detector",
+    [
+        NearestNeighborDetector(encoder=TableEncoder(), random_state=0),
+        MahalanobisDetector(encoder=TableEncoder(), random_state=0),
+        VAEDetector(encoder=TableEncoder(), epochs=15, random_state=0),
+    ],
+    ids=lambda detector: type(detector).__name__,
+)
+def test_the_planted_column_of_any_kind_is_the_first_reason(detector: Any, as_csv: bool) -> None:
+    known, rows = KNOWN, payments(len(PLANTED))
+    for place, (column, value) in enumerate(PLANTED.items()):
+        rows.loc[place, column] = value
+    if as_csv:
+        known, rows = (frame.assign(time=frame["time"].astype(str)) for frame in (known, rows))
+    found = explain(detector.fit(known), rows, reference=known)
+    assert [each.reasons(1)[0].part for each in found] == list(PLANTED)
+    for each, column in zip(found, PLANTED, strict=True):
+        assert each.counterfactual is not None
+        assert column in each.counterfactual.names
+        assert detector.predict(pd.DataFrame([each.counterfactual.row])) == [1]
+
+
+def test_dates_are_told_by_the_time_of_day_that_is_usual() -> None:
+    model = NearestNeighborDetector(random_state=0).fit(KNOWN)
+    row = payments(1).assign(time=PLANTED["time"])
+    [found] = explain(model, row, reference=KNOWN)
+    told = in_words(found)
+    assert "time: 2025-03-20 03:10:00 (usually 1" in told
+    low, high = dict(zip(found.parts, found.usual, strict=True))["time"]
+    assert "08:00" < low <= high < "20:00"
+    assert top_reasons(model, row, KNOWN, k=1)["reason_1"][0].startswith("time: ")
