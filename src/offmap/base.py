@@ -5,6 +5,7 @@ The held-out rows and the rule of decision are handled here, once; thresholds an
 validation, encoding and saving from ``OpenWorldEstimator``.
 """
 
+import os
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,8 +23,10 @@ from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_
 from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.notices import warn_of_copies, warn_of_uncovered
 from offmap.calibration.split import Split, hold_out, uncovered
+from offmap.data.samplers import ParquetBatches
 from offmap.distributed import current
 from offmap.estimator import OpenWorldEstimator
+from offmap.fit_from_disk import fit_from_disk
 from offmap.labels import check_classes, check_labels, choose_unknown_label, known_classes
 from offmap.parameters import Fraction, Share
 from offmap.random_state import draw_seed, local_seed
@@ -51,12 +54,22 @@ class Detector(PromisedDetector, OpenWorldEstimator):
         history_: Mean of each training term per epoch, by name.
     """
 
+    # Whether the method can train on rows that are read from files batch by batch.
+    trains_on_batches: ClassVar[bool] = False
+
     calibration: Fraction | Literal["cv"] = 0.1
     folds: Folds = 5
     contamination: Contamination = 0.0
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Learns from normal rows; ``y`` is ignored."""
+        """Learns from normal rows; ``y`` is ignored.
+
+        A ``pathlib.Path`` of a Parquet file, or of a folder of them, is read piece by piece, by methods that train on
+        batches: memory does not grow with the number of rows.
+        """
+        if isinstance(X, os.PathLike):
+            fit_from_disk(self, X)
+            return self
         X, rng = self._opened(X)
         if self.contamination:
             X, self.trimmed_ = ordinary_rows(self, X, rng)
@@ -111,6 +124,10 @@ class Detector(PromisedDetector, OpenWorldEstimator):
     def _fit(self, X: Tensor) -> None:
         """Learns from the training rows."""
 
+    def _fit_batches(self, sample: Tensor, batches: ParquetBatches) -> None:
+        """Learns from rows in files; ``sample`` holds others, for scales and validation. See ``trains_on_batches``."""
+        raise NotImplementedError
+
     @abstractmethod
     def _novelty(self, X: Tensor) -> Tensor:
         """Novelty of each row, from that row alone."""
@@ -129,8 +146,8 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         unknown_label: What ``predict`` answers for novel rows. By default -1 (one below the smallest class if -1 is
             a class), or "unknown" among string labels.
         folds: Number of folds, and of models, of ``calibration="cv"``.
-        by_class: Keep the rate for each class, by p-values by class, instead of over the rows of all classes; classes
-            with few rows share one promise. ``predict_set`` then lists the classes that a row may be of.
+        by_class: Keep the rate for the rows that are named as each class, instead of over the rows of all classes;
+            classes with few rows share one promise. ``predict_set`` then lists the classes that a row may be of.
 
     Attributes:
         classes_: The known classes, in ascending order.
@@ -229,9 +246,8 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         return self._scored(self._checked(X))
 
     def _scored(self, rows: Rows) -> Classification:
-        proba, novelty = in_chunks(self._classify, rows, self.device, self._row_width())
-        # Nothing is known of a row that overflows the network: every class is equally likely.
-        proba = np.nan_to_num(proba.astype(np.float64), copy=False, nan=1 / len(self.classes_))
+        width = max(self._row_width(), len(self.classes_))
+        proba, novelty = in_chunks(lambda X: _finite(self._classify(X)), rows, self.device, width)
         return Classification(proba, _ordered(novelty))
 
     def _try_out(self, rows: Rows) -> None:
@@ -247,6 +263,14 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
     @abstractmethod
     def _classify(self, X: Tensor) -> Classification:
         """Probabilities and novelty of each row, from that row alone."""
+
+
+def _finite(found: Classification) -> Classification:
+    """Probabilities as doubles, chunk by chunk, since all of them twice would be much where there are many classes.
+
+    Nothing is known of a row that overflows the network: every class is equally likely.
+    """
+    return Classification(found.proba.double().nan_to_num(nan=1 / found.proba.shape[1]), found.novelty)
 
 
 def _ordered(novelty: Rows) -> FloatArray:

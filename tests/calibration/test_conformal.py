@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from offmap.calibration import CalibrationWarning, hold_out, p_values, threshold
+from offmap.calibration.split import expected_sizes
 
 # Few distinct values, so that ties are common.
 scores = hnp.arrays(np.float64, st.integers(1, 60), elements=st.integers(-3, 6).map(float))
@@ -77,3 +78,40 @@ def test_where_the_score_depends_on_it_all_groups_lose_as_many_rows(groups: np.n
     assert (after[before > 1] < before[before > 1]).all()
     assert (after[before > 0] > 0).all()
     assert not set(train) & set(held_out)
+
+
+@pytest.mark.parametrize(("spread", "low", "high"), [(0.0, 0.04, 0.057), (1.0, 0.036, 0.057)])
+def test_groups_of_random_sizes_keep_the_rate(spread: float, low: float, high: float) -> None:
+    """The novelty is the distance to the mean of a group's training rows, which few rows make worse.
+
+    To calibrate with each group in proportion to its rows in this sample has a rate of 0.067 with a spread of 0.
+    """
+    rates = []
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        share = rng.lognormal(0, spread, size=150)
+        sizes = rng.poisson(6 * share / share.mean())
+        groups = np.repeat(np.arange(150), sizes)
+        X = rng.normal(size=(len(groups), 3))
+        train, held_out = hold_out(np.unique(groups, return_inverse=True)[1], 0.2, rng, from_every_group=True)
+        count = np.maximum(np.bincount(groups[train], minlength=150), 1)
+        means = np.stack([np.bincount(groups[train], X[train, j], minlength=150) for j in range(3)], axis=1)
+        known = np.where(sizes > 1, share, 0.0)
+        later = rng.choice(150, size=1000, p=known / known.sum())
+        novelty = [
+            np.linalg.norm(rows - (means / count[:, None])[places], axis=1)
+            for rows, places in ((X[held_out], groups[held_out]), (rng.normal(size=(1000, 3)), later))
+        ]
+        rates.append((novelty[1] > threshold(np.sort(novelty[0]), 0.05)).mean())
+    assert low < np.mean(rates) < high
+
+
+def test_expected_sizes_keep_the_sum_and_shrink_what_counting_explains() -> None:
+    rng = np.random.default_rng(0)
+    share = rng.gamma(2.0, 3.0, size=20_000)
+    first, second = rng.poisson(share), rng.poisson(share)
+    found = expected_sizes(first)
+    assert found.sum() == pytest.approx(first.sum())
+    # The mean of a second sample over groups of one size in the first is what is guessed from the first alone.
+    for size in (1, 4, 9, 14):
+        assert second[first == size].mean() == pytest.approx(found[first == size][0], abs=0.35)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from offmap import Guarded, load
@@ -52,6 +53,53 @@ def test_p_values_count_as_the_formula_does() -> None:
     np.testing.assert_allclose(promise.p_values([(proba[:30], novelty[:30])]), naive)
 
 
+def test_the_p_value_counts_rows_that_their_model_names_alike() -> None:
+    rng = np.random.default_rng(0)
+    parts, rows = [], []
+    for _ in range(2):
+        proba, novelty = rng.dirichlet(np.ones(3), size=120), rng.normal(size=120).round(1)
+        parts.append(ClassPromise().fit(proba, novelty, rng.integers(3, size=120)))
+        rows.append((rng.dirichlet(np.ones(3), size=40), rng.normal(size=40).round(1)))
+    joined = ClassPromise.joined(parts, alpha=0.05)
+    for i, found in enumerate(joined.p_value(rows)):
+        alike = [
+            part.novelty_[j] >= novelty[i]
+            for part, (proba, novelty) in zip(parts, rows, strict=True)
+            for j in range(120)
+            if part.named_[j] == proba[i].argmax()
+        ]
+        assert found == (1 + sum(alike)) / (1 + len(alike))
+
+
+def test_the_rate_of_each_named_class_is_attained_whatever_the_classifier() -> None:
+    """The named class says nothing of the true one here, and each has a novelty of its own scale."""
+    rng = np.random.default_rng(0)
+
+    def seen(rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        named = rng.choice(3, size=rows, p=[0.6, 0.3, 0.1])
+        return np.eye(3)[named] * 0.7 + 0.1, (1 + 3 * named) * rng.normal(size=rows), rng.integers(3, size=rows)
+
+    rates = []
+    for _ in range(60):
+        promise, (proba, novelty, _) = ClassPromise(alpha=0.05).fit(*seen(1000)), seen(2000)
+        novel = promise.p_value([(proba, novelty)]) <= 0.05
+        rates.append([novel[proba.argmax(axis=1) == code].mean() for code in range(3)])
+    # About 600, 300 and 100 rows attain 0.0499, 0.0498 and 0.0495 or a step less; the noise is below 0.004.
+    assert (np.abs(np.mean(rates, axis=0) - 0.047) < 0.008).all()
+
+
+def test_classes_that_are_told_apart_badly_are_not_spared() -> None:
+    """A row between two digits is novel to both; the class that rejects it last must not decide alone."""
+    X, y = load_digits(return_X_y=True)
+    flagged = []
+    for seed in range(4):
+        order = np.random.default_rng(seed).permutation(len(X))
+        fit, fresh = order[:900], order[900:]
+        model = Guarded(LogisticRegression(max_iter=200), calibration=0.5, by_class=True, random_state=seed)
+        flagged.append(model.fit(X[fit] / 16, y[fit]).assess(X[fresh] / 16).novel.mean())
+    assert 0.035 < np.mean(flagged) < 0.06
+
+
 def test_the_rate_holds_for_each_class_where_one_threshold_fails() -> None:
     X, y = drawn(3000, 0)
     fresh, true = drawn(6000, 1)
@@ -62,7 +110,7 @@ def test_the_rate_holds_for_each_class_where_one_threshold_fails() -> None:
         assert (rates < high).all()
 
 
-def test_sets_hold_the_true_class_and_no_class_means_novel() -> None:
+def test_sets_hold_the_true_class_of_each_class() -> None:
     X, y = drawn(3000, 0)
     fresh, true = drawn(4000, 1)
     model = guarded(by_class=True).fit(X, y)
@@ -70,7 +118,9 @@ def test_sets_hold_the_true_class_and_no_class_means_novel() -> None:
     covered = np.array([label in kept for label, kept in zip(true, sets, strict=True)])
     for c in range(3):
         assert 0.93 < covered[true == c].mean() < 0.985
-    assert ([len(kept) == 0 for kept in sets] == verdict.novel).all()
+    rejected = np.array([len(kept) == 0 for kept in sets])
+    # The classes lie apart, so that the named class and the only plausible one are nearly always the same.
+    assert (rejected == verdict.novel).mean() > 0.99
     assert (verdict.novel == (verdict.p_value <= 0.05)).all()
     assert model.predict_set([[50.0, 50.0]])[0].size == 0
 
@@ -89,6 +139,18 @@ def test_small_classes_share_one_promise() -> None:
     assert promise.at(0.02).p_values([(proba[:1], np.array([1.5]))])[0][1] == (1 + (novelty >= 1.5).sum()) / 123
 
 
+def test_classes_that_are_seldom_named_share_one_promise() -> None:
+    rng = np.random.default_rng(0)
+    named = np.repeat([0, 1, 2], [100, 12, 10])
+    novelty = rng.uniform(size=122) + named
+    promise = ClassPromise(alpha=0.05).fit(np.eye(3)[named], novelty, rng.integers(3, size=122))
+    rows = (np.eye(3), np.full(3, 1.5))
+    pool = novelty[named > 0]
+    shared = (1 + (pool >= 1.5).sum()) / 23
+    assert promise.p_value([rows]).tolist() == [1 / 101, shared, shared]
+    assert promise.at(0.02).p_value([rows])[1] == (1 + (novelty >= 1.5).sum()) / 123
+
+
 @pytest.mark.parametrize("calibration", [0.4, "cv"])
 def test_offmaps_own_classifiers_have_them_and_save_them(calibration: Any, tmp_path: Any) -> None:
     X, y = drawn(400, 0)
@@ -98,10 +160,12 @@ def test_offmaps_own_classifiers_have_them_and_save_them(calibration: Any, tmp_p
     sets = model.predict_set(fresh)
     covered = [label in kept for label, kept in zip(np.array(["ant", "bee", "cat"])[true], sets, strict=True)]
     assert np.mean(covered) > 0.9
-    assert (model.assess(fresh).novel == [len(kept) == 0 for kept in sets]).all()
+    p_value = model.p_value(fresh)
+    assert (model.assess(fresh).novel == (p_value <= 0.05)).all()
     model.save(tmp_path / "model.safetensors")
-    again = load(tmp_path / "model.safetensors").predict_set(fresh)
-    assert all((one == two).all() for one, two in zip(sets, again, strict=True))
+    again = load(tmp_path / "model.safetensors")
+    assert all((one == two).all() for one, two in zip(sets, again.predict_set(fresh), strict=True))
+    assert again.p_value(fresh).tobytes() == p_value.tobytes()
     moved = model.recalibrate(fresh, np.array(["ant", "bee", "cat"])[true])
     assert len(moved.class_promise_.code_) == 500
     assert len(moved.predict_set(X)) == 400

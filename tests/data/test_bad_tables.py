@@ -24,7 +24,14 @@ CSV = "id,city,paid\n1,Köln,2\n2,Ulm,3\n"
         (CSV.encode("utf-16"), "it is written in UTF-16; save it as UTF-8"),
         (CSV.encode("latin1"), "line 2 has the byte 0xf6, which is not UTF-8; save it as UTF-8"),
         (b"a,b,a\n1,2,3\n", r"the column name 'a' occurs 2 times \(rename or remove all but one\)"),
-        (b"a,b\n1,2\n3,4,5\n", "line 3"),
+        (
+            b"a,b\n1,2\n3,4,5\n",
+            "line 3 has 3 cells, the header 2; the comma separates: put cells that hold it in quotes",
+        ),
+        (
+            b"a;b\n1,5;2\n",
+            "line 2 has 2 cells, the header 1; the comma separates: it seems to be separated by semicolons",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, content: bytes, message: str) -> None:
@@ -38,10 +45,13 @@ def test_a_byte_order_mark_is_not_part_of_a_name(tmp_path: Path) -> None:
     assert read(tmp_path / "a.csv").feature_names == ("id", "city", "paid")
 
 
-def test_a_date_format_that_changes_midway_is_named_by_row() -> None:
+@pytest.mark.parametrize(("change", "first"), [(38, 38), (20, 20), (10, 0)])
+def test_a_date_format_that_changes_midway_is_named_by_row(change: int, first: int) -> None:
     days = pd.date_range("2025-01-20", periods=40)
-    frame = pd.DataFrame({"day": [*days[:38].strftime("%Y-%m-%d"), *days[38:].strftime("%d/%m/%Y")]})
-    with pytest.raises(ValueError, match=r"'day' is a date, but row 38 holds .* \(write all dates of the column"):
+    frame = pd.DataFrame({"day": [*days[:change].strftime("%Y-%m-%d"), *days[change:].strftime("%d/%m/%Y")]})
+    with pytest.raises(
+        ValueError, match=rf"'day' is a date.*, but row {first} holds .* \(write all dates of the column"
+    ):
         TableEncoder().fit(frame)
 
 

@@ -199,8 +199,8 @@ def test_numbers_survive_a_csv(tmp_path_factory: pytest.TempPathFactory, rows: l
         ("a,b\n1,2\n", {"text": "a", "label": "a"}, "must be two different columns"),
         ("a\n1\n", {"label": "a"}, "must have at least one column besides the label"),
         ("a,b\n", {}, "must have at least one row"),
-        ("a,b\n1,2,3\n4,5,6\n", {}, "more cells than its header"),
-        ("a,b\n0,2,3\n1,5,6\n", {}, "more cells than its header"),
+        ("a,b\n1,2,3\n4,5,6\n", {}, "line 2 has 3 cells, the header 2"),
+        ("a,b\n0,2,3\n1,5,6\n", {}, "line 2 has 3 cells, the header 2"),
         ("a,b\n1,2\n4,5,6\n", {}, "cannot be read as a table"),
         ("text\nhello\n\nthere\n", {"text": "text"}, "column 'text' of .* has 1 missing values in 3 rows"),
     ],
@@ -322,3 +322,22 @@ def test_open_data_refuses_options_that_do_not_fit() -> None:
 def test_data_checks_itself(rows: np.ndarray, y: np.ndarray | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Data(rows, y)
+
+
+CELLS = ["0", "7", "-12", "+3", "1.5", ".5", "2.", "1e3", "-0.25E-2", "007", "00.5", " 4 ", "", "NA", "x", "1_000", "٣"]
+
+
+@REPEATABLE
+@given(st.lists(st.sampled_from(CELLS), min_size=1, max_size=4))
+def test_a_column_is_numbers_if_every_cell_is_one(tmp_path_factory: pytest.TempPathFactory, cells: list[str]) -> None:
+    path = tmp_path_factory.mktemp("cells") / "a.csv"
+    pd.DataFrame({"a": cells, "b": "word"}).to_csv(path, index=False)
+    frame = read(path).frame
+    assert frame is not None
+    gaps = [cell in ("", "NA") for cell in cells]
+    plain = [bool(re.fullmatch(r" ?[+-]?(\d+\.?\d*|\.\d+)([eE]-?\d+)? ?", cell, re.ASCII)) for cell in cells]
+    numbers = all(a or b for a, b in zip(gaps, plain, strict=True)) and any(plain) and "007" not in cells
+    assert pd.api.types.is_numeric_dtype(frame["a"]) == numbers
+    if numbers:
+        expected = [np.nan if gap else float(cell) for cell, gap in zip(cells, gaps, strict=True)]
+        np.testing.assert_array_equal(frame["a"].to_numpy(dtype=float), expected)

@@ -99,3 +99,30 @@ def test_a_mistake_is_one_line(run: Run, tables: Path) -> None:
         error = run(*words, code=2)
         assert message in error
         assert error.count("\n") == 1
+
+
+def test_a_stale_decision_is_refused_and_told(run: Run, tables: Path) -> None:
+    run("create", tables / "train.csv", "--set", "width=40", "--label", "kind", "--quiet")
+    run("observe", tables / "stream.csv", "--ids", "id", "--quiet")
+    first, second = (group["id"] for group in run("groups", "--json", "--quiet")[:2])
+    seen = run("status", "--json")["revision"]
+    run("name", first, "dog", "--expected", seen)
+    run("move", "r3", second, "--expected", seen)
+    error = run("discard", first, "--expected", seen, code=2)
+    assert f"group {first} was named 'dog'" in error
+    told = [act["sentence"] for act in run("history", "--after", seen, "--json")]
+    assert told == [f"group {first} was named 'dog'", f"row 'r3' was moved into group {second}"]
+    assert run("rollback", 1, "--json")["version"] == 1
+
+
+def test_a_world_in_a_database(run: Run, tables: Path, postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("create", tables / "train.csv", "--set", "width=40", "--label", "kind", "--store", postgres, "--quiet")
+    assert "holds no world" in run("status", code=2)
+    monkeypatch.setenv("OFFMAP_STORE", postgres)
+    run("observe", tables / "stream.csv", "--ids", "id", "--quiet")
+    run("name", run("groups", "--json", "--quiet")[0]["id"], "dog")
+    assert run("learn", "--json", "--quiet")["classes"] == 4
+    run("export", "--out", tables / "model.safetensors")
+    assert "dog" in offmap.load(tables / "model.safetensors").classes_
+    monkeypatch.setenv("OFFMAP_STORE", "postgresql://nobody@localhost:1/none")
+    assert "cannot use" in run("status", code=1)

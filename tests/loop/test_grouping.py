@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score, homogeneity_score
 
 from offmap.loop.grouping import UNGROUPED, halves, join, propose
-from offmap.loop.naming import telling_words
+from offmap.loop.naming import telling_words, word_counts
 from offmap.loop.spread import Spread, distances
 
 
@@ -87,8 +87,8 @@ def test_distances_are_euclidean() -> None:
 
 def test_telling_words_follow_the_formula_and_need_no_words_at_all() -> None:
     texts = {1: ["card lost", "card stolen"], 2: ["weather rain", "weather sun sun"], 3: ["the of", "and"]}
-    found = telling_words(texts, count=2)
+    found = telling_words({group: word_counts(own) for group, own in texts.items()}, count=2)
     assert found[1][0] == "card"
     assert found[2][0] in ("weather", "sun")
     assert found[3] == []
-    assert telling_words({1: ["the"]}) == {1: []}
+    assert telling_words({1: word_counts(["the"])}) == {1: []}

@@ -109,10 +109,12 @@ class Reviewer(RuleBasedStateMachine):
 
     @rule()
     def open_again(self) -> None:
-        before = self.world.state.to_bytes()
+        views, before = self.world.groups(), self.world.state.to_bytes()
         self.world.close()
         self.world = OpenWorld.open(self.folder / "world", store=self.store)
         assert self.world.state.to_bytes() == before
+        # What was kept of groups from act to act is what a new process finds.
+        assert self.world.groups() == views
 
     @invariant()
     def replay_equals_live(self) -> None:

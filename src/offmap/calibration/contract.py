@@ -14,6 +14,7 @@ from sklearn.base import ClassifierMixin, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from offmap.arrays import FloatArray
+from offmap.calibration.blocks import in_blocks
 from offmap.calibration.budget import Budget, chosen_rate
 from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.promise import Promise, RateInterval
@@ -183,7 +184,7 @@ class Classification(NamedTuple):
 class PromisedClassifier(ClassifierMixin, PromisedModel):
     """A classifier that names a known class or answers ``unknown_label_``; write ``_classified`` and ``fit``.
 
-    With ``by_class=True``, ``class_promise_`` decides: a row is novel if every known class rejects it.
+    With ``by_class=True``, ``class_promise_`` decides: a row is compared with held-out rows that are named as it is.
     """
 
     classes_: NDArray[Any]
@@ -213,7 +214,8 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
 
         With ``by_class=True`` each class has a threshold of its own, and ``threshold_`` is that of all rows together.
         """
-        return self._combined(self._evidence(X)).novelty
+        check_is_fitted(self, "promise_")
+        return in_blocks(lambda rows: self._combined(self._evidence(rows)).novelty, X, len(self.classes_))
 
     def p_value(self, X: Any, *, random_ties: RandomState = None) -> FloatArray:
         """The conformal p-value of each row under "this is of a known class"; small is novel.
@@ -227,13 +229,14 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
             return self.promise_.p_value(self._combined(evidence).novelty, random_ties=random_ties)
         if random_ties is not None:
             raise ValueError("random_ties cannot be combined with by_class=True")
-        return self._class_p_values(evidence).max(axis=1)
+        return self._named_p_value(evidence)
 
     def predict_set(self, X: Any) -> list[NDArray[Any]]:
-        """All known classes that each row may be of: those with a p-value above ``alpha``. No class means novel.
+        """All known classes that each row may be of: those with a p-value above ``alpha``. With none, all reject it.
 
-        The true class of a row is missing with a probability of at most ``alpha``, for each known class. It needs
-        ``by_class=True``.
+        The true class of a row is missing with a probability of at most ``alpha``, for each known class. A row with
+        several classes left may still be novel to ``assess``, which compares it with the rows of the named class only.
+        It needs ``by_class=True``.
         """
         check_is_fitted(self, "promise_")
         if self._class_promise() is None:
@@ -256,9 +259,8 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The known label of each row, or ``unknown_label_`` if it is novel."""
-        label = self.assess(X).label
-        assert label is not None
-        return label
+        check_is_fitted(self, "promise_")
+        return in_blocks(lambda rows: np.asarray(self.assess(rows).label), X, len(self.classes_))
 
     def predict_closed(self, X: Any) -> NDArray[Any]:
         """The most likely known label of each row, whether it is novel or not."""
@@ -284,7 +286,7 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
     ) -> tuple[FloatArray | None, NDArray[np.bool_]]:
         if self._class_promise() is None:
             return self._p_value_or_none(novelty), self.promise_.novel(novelty)
-        p_value = self._class_p_values(evidence).max(axis=1)
+        p_value = self._named_p_value(evidence)
         return p_value, p_value <= self.alpha * (1 + 1e-12)
 
     def _class_promise(self) -> ClassPromise | None:
@@ -293,8 +295,16 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
     def _class_p_values(self, evidence: list[Classification]) -> FloatArray:
         promise = self._class_promise()
         assert promise is not None
-        # Rows that were given later were held out of all folds, so that one score stands for all models.
-        return promise.p_values(evidence if promise.members == len(evidence) else [self._combined(evidence)])
+        return promise.p_values(self._asked(promise, evidence))
+
+    def _named_p_value(self, evidence: list[Classification]) -> FloatArray:
+        promise = self._class_promise()
+        assert promise is not None
+        return promise.p_value(self._asked(promise, evidence))
+
+    def _asked(self, promise: ClassPromise, evidence: list[Classification]) -> list[Classification]:
+        """The evidence of each model that held rows out; rows that came later were held out of all folds."""
+        return evidence if promise.members == len(evidence) else [self._combined(evidence)]
 
     def _codes(self, y: Any) -> NDArray[np.int64]:
         """The codes of labels of known classes."""

@@ -55,8 +55,8 @@ class Guarded(PromisedClassifier, BaseEstimator):
             trains and calibrates: one copy per fold is fitted (CV+), for data too small to hold rows out.
         folds: Number of folds, and of copies, of ``calibration="cv"``.
         confidence: Probability that the rate of this very model is at most ``alpha``, such as 0.9.
-        by_class: Keep the rate for each class instead of over the rows of all; ``predict_set`` then lists the classes
-            that a row may be of.
+        by_class: Keep the rate for the rows that are named as each class, instead of over the rows of all;
+            ``predict_set`` then lists the classes that a row may be of.
         unknown_label: What ``predict`` answers for novel rows; by default -1, or "unknown" among string labels.
         random_state: Seed of the split, and of the classifier where it has none of its own.
 

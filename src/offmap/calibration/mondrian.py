@@ -1,8 +1,8 @@
-"""P-values by class: each known class is asked whether a row could be one of its own."""
+"""P-values by class: a row is compared with the held-out rows of one class, the named one or each in turn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +19,30 @@ Evidence = tuple[FloatArray, FloatArray]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ClassPromise(BaseEstimator):
-    r"""Conformal p-values of each known class, from held-out rows whose class is known.
+    r"""Conformal p-values by class, from held-out rows whose class is known.
 
-    The nonconformity of row $x$ with class $c$ is its novelty if the class is plausible, and otherwise larger than any
-    novelty, growing with the gap $\log p_{\max}(x) - \log p_c(x)$. A class is plausible while the gap is at most the
-    one that a tenth of ``alpha`` of the held-out rows have to their own class. With it
+    **Whether a row is novel** is judged among the held-out rows that the model names as it names the row, $k(x)$:
+
+    $$p(x) = \frac{1 + \#\{i : k(x_i) = k(x), s_i \ge s(x)\}}{1 + \#\{i : k(x_i) = k(x)\}}.$$
+
+    Of the known rows that are named $c$, at most a share $\alpha$ gets $p \le \alpha$, *for each class* $c$ and for any
+    classifier; the rate over all rows is then at most $\alpha$ too. Among the rows that *are* of class $c$ the rate is
+    at most $\alpha P(k = c) / P(c)$ plus the share of them that is named otherwise. Nobody knows the class of a new
+    row: to flag it only if each class that it may be of rejects it bounds that rate by $\alpha$, but flags far too few.
+
+    **Which classes a row may be of** is asked of each class, by the held-out rows that are of it. The nonconformity of
+    row $x$ with class $c$ is its novelty if the class is plausible, and otherwise larger than any novelty, growing with
+    the gap $\log p_{\max}(x) - \log p_c(x)$. A class is plausible while the gap is at most the one that a tenth of
+    ``alpha`` of the held-out rows have to their own class. With it
 
     $$p_c(x) = \frac{1 + \#\{i \text{ of class } c : s_i \ge s(x, c)\}}{n_c + 1}.$$
 
-    A row of class $c$ gets $p_c \le \alpha$ with a probability of at most $\alpha$, *for each class*, and so does the
-    largest $p_c$ of all classes, which is the p-value of the row. The one number that is chosen from the held-out rows,
-    the largest plausible gap, is a quantile of all of them.
+    A row of class $c$ gets $p_c \le \alpha$ with a probability of at most $\alpha$, *for each class*. The one number
+    that is chosen from the held-out rows, the largest plausible gap, is a quantile of all of them.
 
     Classes with fewer held-out rows than $1/\alpha - 1$ are pooled: the rows of all of these together stand for each of
     them, and the promise holds over them together. If even those are too few, the rows of all classes stand for them.
+    With one model per fold (CV+) a row is compared with the held-out rows of each fold by the model of that fold.
 
     Args:
         alpha: Rate at which rows of a class are rejected by it.
@@ -41,6 +51,7 @@ class ClassPromise(BaseEstimator):
         novelty_: Novelty of the held-out rows.
         gap_: Their gap to their own class.
         code_: Code 0, 1, … of their class.
+        named_: Code of the class that the model names.
         member_: The model that held each of them out, where there are several.
         class_count_: Number of known classes.
 
@@ -54,7 +65,14 @@ class ClassPromise(BaseEstimator):
         >>> promise.p_values([(np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([3.0, 3.0]))]) > 0.1
         array([[False, False],
                [False,  True]])
+        >>> promise.p_value([(np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([3.0, 3.0]))]) > 0.1
+        array([False,  True])
     """
+
+    # A model file that lacks one of these is refused.
+    always_fitted: ClassVar[frozenset[str]] = frozenset(
+        {"novelty_", "gap_", "code_", "named_", "member_", "class_count_"}
+    )
 
     alpha: Fraction = 0.05
 
@@ -62,6 +80,7 @@ class ClassPromise(BaseEstimator):
         """Takes probabilities, novelty and class of held-out rows."""
         self.novelty_ = np.asarray(novelty, dtype=np.float64)
         self.code_ = np.asarray(codes, dtype=np.int64)
+        self.named_ = proba.argmax(axis=1).astype(np.int64)
         self.gap_ = _gaps(proba)[np.arange(len(codes)), self.code_]
         self.member_ = np.zeros(len(codes), dtype=np.int64)
         self.class_count_ = int(proba.shape[1])
@@ -71,8 +90,8 @@ class ClassPromise(BaseEstimator):
     def joined(cls, parts: Sequence["ClassPromise"], alpha: float) -> "ClassPromise":
         """The promise of several models together, each with held-out rows of its own."""
         whole = cls(alpha=alpha)
-        whole.novelty_, whole.gap_ = (np.concatenate([getattr(p, n) for p in parts]) for n in ("novelty_", "gap_"))
-        whole.code_ = np.concatenate([part.code_ for part in parts])
+        for name in ("novelty_", "gap_", "code_", "named_"):
+            setattr(whole, name, np.concatenate([getattr(part, name) for part in parts]))
         whole.member_ = np.repeat(np.arange(len(parts)), [len(part.code_) for part in parts])
         whole.class_count_ = parts[0].class_count_
         return whole
@@ -88,13 +107,30 @@ class ClassPromise(BaseEstimator):
         """Number of models that held rows out."""
         return int(self.member_.max()) + 1
 
+    def p_value(self, evidence: Sequence[Evidence]) -> FloatArray:
+        """The p-value of each row among the held-out rows that are named as it is.
+
+        Args:
+            evidence: Probabilities and novelty of the rows, from each of the models.
+        """
+        groups = self._groups(self.named_)
+        at_least, compared = np.zeros((2, len(evidence[0][1])))
+        for member, (proba, novelty) in enumerate(evidence):
+            named = proba.argmax(axis=1)
+            for code in np.unique(named):
+                held_out = np.sort(self.novelty_[groups[code] & (self.member_ == member)])
+                rows = named == code
+                at_least[rows] += len(held_out) - np.searchsorted(held_out, novelty[rows], side="left")
+                compared[rows] += len(held_out)
+        return np.asarray((1 + at_least) / (1 + compared), dtype=np.float64)
+
     def p_values(self, evidence: Sequence[Evidence]) -> FloatArray:
         """The p-value of each row and class.
 
         Args:
             evidence: Probabilities and novelty of the rows, from each of the models.
         """
-        groups, limit = self._groups(), self._plausible_gap()
+        groups, limit = self._groups(self.code_), self._plausible_gap()
         columns: dict[bytes, list[int]] = {}
         for code, group in enumerate(groups):
             columns.setdefault(group.tobytes(), []).append(code)
@@ -117,12 +153,25 @@ class ClassPromise(BaseEstimator):
         beyond = len(far) - np.searchsorted(far, gaps, side="left")
         return np.where(gaps <= limit, within[:, None], beyond)
 
+    def _check_fitted(self) -> None:
+        """Raises a ``ValueError`` unless the fitted state is one that ``fit`` leaves; ``load`` calls it."""
+        numbers = {"novelty_": self.novelty_, "gap_": self.gap_}
+        codes = {"code_": self.code_, "named_": self.named_, "member_": self.member_}
+        for name, values in (numbers | codes).items():
+            wanted = np.float64 if name in numbers else np.int64
+            if not isinstance(values, np.ndarray) or values.dtype != wanted or values.shape != self.novelty_.shape:
+                raise ValueError(f"{name} must be one number per held-out row")
+            if (np.isnan(values) if name in numbers else values < 0).any():
+                raise ValueError(f"{name} must hold no NaN and no negative code")
+        if type(self.class_count_) is not int or max(self.code_.max(), self.named_.max()) >= self.class_count_:
+            raise ValueError("class_count_ must be larger than every code")
+
     def _plausible_gap(self) -> float:
         return float(np.quantile(self.gap_, 1 - _PLAUSIBILITY_SHARE * self.alpha, method="higher"))
 
-    def _groups(self) -> NDArray[np.bool_]:
-        """Which held-out rows stand for each class: its own, those of all small classes, or all rows."""
-        own = self.code_ == np.arange(self.class_count_)[:, None]
+    def _groups(self, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which held-out rows stand for each class: those of its code, those of all small classes, or all rows."""
+        own = codes == np.arange(self.class_count_)[:, None]
         needed = rows_needed(self.alpha)
         small = own.sum(axis=1) < needed
         pool = own[small].any(axis=0)

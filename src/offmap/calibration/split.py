@@ -30,9 +30,9 @@ def hold_out(
         fraction: Share of the rows to hold out; at least one row is.
         rng: Chooses them.
         from_every_group: Take at least one row of each group out of training. Where the score depends on how many rows
-            a group was trained on, groups that calibrate must not have been trained on fewer rows than the others. In a
-            group of fewer than ``1 / fraction`` rows the row that is taken calibrates with a chance of ``fraction``
-            times the rows of the group, so that small groups do not count too much; else it is not used.
+            a group was trained on, groups that calibrate must not have been trained on fewer rows than the others. A
+            group calibrates in proportion to its share of *future* rows, which is estimated by ``expected_sizes``; the
+            row that is taken of a small group may calibrate with a chance only, or else is not used.
 
     Example:
         >>> hold_out(np.repeat([0, 1], [2, 8]), 0.2, np.random.default_rng(0))
@@ -46,12 +46,42 @@ def hold_out(
         held_out = np.sort(by_group[1:][np.arange(count) * (len(groups) - 1) // max(count, 1)])
         return Split(np.setdiff1d(np.arange(len(groups)), held_out), held_out)
     by_group = by_group[~np.isin(groups[by_group], uncovered(groups))]
+    if from_every_group and len(by_group):
+        return _from_every_group(by_group, groups, fraction, rng)
     chosen = by_group[_evenly(len(by_group), fraction, rng)]
     whole = np.bincount(groups[chosen], minlength=groups.max() + 1) == np.bincount(groups)
     held_out = np.setdiff1d(chosen, _first_of_groups(chosen[whole[groups[chosen]]], groups))
-    spared = by_group[~np.isin(groups[by_group], groups[held_out])]
-    out = np.union1d(held_out, _first_of_groups(spared, groups)) if from_every_group else held_out
+    return Split(np.setdiff1d(np.arange(len(groups)), held_out), held_out)
+
+
+def _from_every_group(by_group: Indices, groups: NDArray[np.int64], fraction: float, rng: np.random.Generator) -> Split:
+    """Holds out of each group in proportion to the rows to expect of it; ``by_group`` has rows of a group together."""
+    _, place, sizes = np.unique(groups[by_group], return_inverse=True, return_counts=True)
+    wanted = expected_sizes(sizes) * max(fraction, 1 / len(by_group))
+    steps = np.concatenate([[0.0], np.cumsum(wanted)]) + rng.uniform()
+    # The whole numbers between two steps are the rows of a group, from a random start.
+    count = np.clip(np.diff(np.floor(steps + 1e-9)), 0, sizes - 1).astype(np.intp)
+    rank = np.arange(len(by_group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    held_out, out = np.sort(by_group[rank < count[place]]), by_group[rank < np.maximum(count, 1)[place]]
     return Split(np.setdiff1d(np.arange(len(groups)), out), held_out)
+
+
+def expected_sizes(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    r"""How many rows each group would have in another sample as large, from the numbers in this one.
+
+    A group that has many rows by chance will have fewer next time. Of sizes $n_g$ with mean $\mu$ and variance $v$,
+    counting explains $\mu$ of the variance (Poisson), so that the best linear guess is
+    $\mu + (1 - \mu / v)_+ (n_g - \mu)$.
+
+    Reference: Robbins, An Empirical Bayes Approach to Statistics, 1956.
+
+    Example:
+        >>> expected_sizes(np.array([3, 5, 4, 4])), expected_sizes(np.array([2, 2, 100, 200])).round()
+        (array([4., 4., 4., 4.]), array([  3.,   3., 100., 199.]))
+    """
+    mean, variance = sizes.mean(), sizes.var()
+    kept = max(0.0, 1 - mean / variance) if variance > 0 else 0.0
+    return np.asarray(mean + kept * (sizes - mean), dtype=np.float64)
 
 
 def uncovered(groups: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -18,7 +18,9 @@ def in_words(model: Any) -> str:
     if promise.confidence is None and attained < promise.rate / 2:
         said.append(f"Many held-out rows share one novelty: the rate that is attained is {attained:.2g}.")
     if getattr(model, "class_promise_", None) is not None:
-        said.append("It holds for the rows of each class; classes with too few held-out rows share one promise.")
+        said.append(
+            "It holds for the rows that are named as each class; classes with few held-out rows share one promise."
+        )
     if left_out := getattr(model, "uncovered_", None):
         said.append(f"It does not cover rows of these, which had too few rows to hold any out: {_listed(left_out)}.")
     if trimmed := getattr(model, "trimmed_", 0.0):

@@ -1,21 +1,30 @@
 """Shared features and a closed form for each entity."""
 
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, Self, final
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from offmap.collaborative.base import EntityDetector
 from offmap.collaborative.blend import FEW, blend
+from offmap.collaborative.closed_form_moments import ClosedFormMoments
 from offmap.collaborative.closed_form_parts import ClosedFormFeatures, ClosedFormSolver, LinearRatioHead
 from offmap.collaborative.features import FourierFeatures, PrincipalFeatures, RangePenalty
 from offmap.collaborative.gram import Gram
 from offmap.collaborative.heads import AppendOne, InnerProductHead, tower_features
+from offmap.collaborative.ids import Ids, check_ids
+from offmap.collaborative.learning import observations
+from offmap.collaborative.levels import merged, pooled
 from offmap.collaborative.networks import Network, row_network
-from offmap.collaborative.observations import Observations
+from offmap.collaborative.observations import Observations, check_index
 from offmap.collaborative.parts import Learned
+from offmap.collaborative.scoring import all_features
 from offmap.collaborative.training import EMBEDDING_LR_FACTOR, Schedule, contrast_loss, fit_jointly
 from offmap.nets.image_rule import is_image
 from offmap.parameters import Count, Fraction, Natural, NonNegative, Positive, Share
@@ -56,6 +65,7 @@ class ClosedFormDetector(EntityDetector):
 
     Attributes:
         centre_: Mean of the embeddings of the fitted entities.
+        moments_: Sums over the rows, which ``offmap.scale.merge`` adds; after ``fit_shard`` only.
 
     Example:
         >>> import numpy as np
@@ -89,12 +99,84 @@ class ClosedFormDetector(EntityDetector):
     patience: Count | None = 10
     validation: Fraction = 0.1
 
+    def fit_shard(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> Self:
+        """Returns a model of other rows with the features and the ridge of this one, for ``offmap.scale.merge``.
+
+        All rows train; there is no threshold until the shards are merged.
+
+        Args:
+            X: Rows or images of a part of the data.
+            entities: Id of the entity of each row; other parts may hold rows of the same entities.
+            rows: Row of ``X`` that each id in ``entities`` refers to, if not the one in its place.
+        """
+        checked = self._checked(X)
+        ids, codes = np.unique(check_ids(entities), return_inverse=True)
+        index = check_index(rows, len(checked), len(codes))
+        with torch.no_grad():
+            observed = observations(checked, index, codes, None, self.device)
+            raw = all_features(self._shared_features.raw, observed.X)
+            shard = self._solved(ids, ClosedFormMoments.of(raw, observed))
+            return shard._with_levels(shard._learner().levels_of(observed))
+
+    def merged_with(self, others: Sequence[Self]) -> Self:
+        """The model of the rows of this shard and of others, without a threshold; ``offmap.scale.merge`` sets one."""
+        models: list[Self] = [self, *others]
+        if not all(hasattr(model, "moments_") and self._shares_features(model) for model in models):
+            raise ValueError("models must share their features: fit one model, and the shards by its fit_shard")
+        parts = [(model.entities_.ids, ClosedFormMoments(**model.moments_)) for model in models]
+        with torch.no_grad():
+            model = self._solved(*ClosedFormMoments.joined(parts))
+            return model._with_levels(model._levels_of_shards(models))
+
+    def _solved(self, ids: Ids, moments: ClosedFormMoments) -> Self:
+        """A model with the features of this one and the entities that the moments describe."""
+        model, shared = copy(self), self._shared_features
+        gram = Gram(self.embedding_size_).to(self.device)
+        gram.set(moments.mean, moments.covariance)
+        gram.ridge.copy_(shared.gram.ridge)
+        model._compose(shared.raw, gram, shared.penalty)
+        means, counts = gram.rotate(moments.entity_means.float()), moments.counts.float()
+        weights = gram.solve(means, counts)
+        embeddings = blend(weights, counts, weights[counts >= FEW], self.n_neighbors)
+        model._build_table()
+        columns = {"embedding": embeddings, "mean": means, "count": counts.unsqueeze(1)}
+        model.entities_.add(ids, columns | {"level": torch.zeros(len(ids), 2)})
+        model.centre_, model.moments_ = embeddings.mean(dim=0), vars(moments)
+        model.promise_ = self._new_promise().fit(np.empty(0))
+        return model
+
+    def _with_levels(self, levels: Tensor) -> Self:
+        """Takes the levels of the entities' own scores, where scores are standardised by them."""
+        if self.calibration > 0:
+            self.entities_.column("level")[:] = levels
+            self.common_level_ = [float(value) for value in pooled(levels, self.entities_.counts)]
+        return self
+
+    def _levels_of_shards(self, models: Sequence[Self]) -> Tensor:
+        """The levels of all shards together, as each of them measured them on its own rows."""
+        levels, counts = torch.zeros(len(self.entities_), 2), torch.zeros(len(self.entities_))
+        for model in models:
+            at, table = torch.from_numpy(self.entities_.find(model.entities_.ids)), model.entities_
+            levels[at] = merged(levels[at], counts[at], table.column("level").cpu(), table.counts.cpu())
+            counts[at] += table.counts.cpu()
+        return levels
+
+    def _shares_features(self, other: Self) -> bool:
+        one, two = ({**part.raw.state_dict(), **part.penalty.state_dict(), "ridge": part.gram.ridge}
+                    for part in (self._shared_features, other._shared_features))  # fmt: skip
+        return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
+
+    @property
+    def _shared_features(self) -> ClosedFormFeatures:
+        assert isinstance(self.features_, ClosedFormFeatures)
+        return self.features_
+
     def _build_parts(self) -> None:
         self._compose(self._new_features(), Gram(self.embedding_size_))
 
-    def _compose(self, raw: nn.Module, gram: Gram) -> ClosedFormFeatures:
-        penalty = RangePenalty(prod(self.input_shape_), images=is_image(self.input_shape_))
-        features = ClosedFormFeatures(raw, gram, penalty)
+    def _compose(self, raw: nn.Module, gram: Gram, penalty: RangePenalty | None = None) -> ClosedFormFeatures:
+        new = RangePenalty(prod(self.input_shape_), images=is_image(self.input_shape_))
+        features = ClosedFormFeatures(raw, gram, new if penalty is None else penalty)
         self._use_parts(features, LinearRatioHead(), ClosedFormSolver(gram, self.n_neighbors))
         return features
 
@@ -109,6 +191,7 @@ class ClosedFormDetector(EntityDetector):
         return tower_features(body, body.outputs, size + 1, tuple(self.hidden), self.dropout)[:-1]
 
     def _fit(self, observed: Observations, given: Tensor | None) -> Learned:
+        self.__dict__.pop("moments_", None)
         self.embedding_size_ = self.embedding_size
         if self.features == "pca":
             self.embedding_size_ = min(self.embedding_size, prod(self.input_shape_))

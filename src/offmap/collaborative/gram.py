@@ -46,7 +46,11 @@ class Gram(nn.Module):
         """Takes mean and covariance of rows, each weighted by ``weights``."""
         rows, share = features.double(), (weights / weights.sum()).double().unsqueeze(1)
         mean = (share * rows).sum(dim=0)
-        spread, axes = torch.linalg.eigh((rows - mean).T @ (share * (rows - mean)))
+        self.set(mean, (rows - mean).T @ (share * (rows - mean)))
+
+    def set(self, mean: Tensor, covariance: Tensor) -> None:
+        """Takes a mean and a covariance that are known already, in double precision."""
+        spread, axes = torch.linalg.eigh(covariance)
         self.mean.copy_(mean)
         self.axes.copy_(axes)
         self.spread.copy_(spread.clamp(min=0))

@@ -59,6 +59,11 @@ class Learner:
             table.column(name)[places] = values.detach()
         table.column("count")[places, 0] += observed.counts
 
+    def levels_of(self, observed: Observations) -> Tensor:
+        """Mean and variance of the scores of each entity's own rows; the table holds these entities, in this order."""
+        features = all_features(self.features, observed.X)
+        return self._levels_of(features, self.table.column("embedding"), observed)
+
     def _append(self, ids: Ids, columns: Columns, features: Tensor, observed: Observations) -> None:
         embeddings = columns["embedding"].detach()
         count = observed.counts.unsqueeze(1).to(torch.float32)

@@ -17,6 +17,7 @@ from offmap.commands.demo import demo
 from offmap.commands.entities import add, remove, update
 from offmap.commands.evaluate import evaluate
 from offmap.commands.explain import explain
+from offmap.commands.export import export
 from offmap.commands.fit import fit
 from offmap.commands.info import info
 from offmap.commands.listing import datasets, methods
@@ -71,7 +72,7 @@ def offmap(
 
 COMMANDS = (
     *(methods, datasets, fit, score, explain, evaluate, compare, info, monitor, recalibrate),
-    *(add, update, remove, demo, serve),
+    *(add, update, remove, export, serve, demo),
 )
 for command in COMMANDS:
     app.command()(command)

@@ -4,14 +4,22 @@ It depends on all cells of the column, and what is known of its parts adds up, s
 gets the types that it would get as a whole.
 """
 
+import re
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from offmap.data.table.cells import as_numbers
 
-__all__ = ["CellTypes", "typed"]
+__all__ = ["CellTypes", "all_typed", "typed"]
+
+_INTEGER = r"[+-]?(?:0|[1-9]\d{0,17})"
+_NUMBER = r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_INTEGERS, _NUMBERS = (re.compile(rf"{cell}(?:\n{cell})*+", re.ASCII) for cell in (_INTEGER, _NUMBER))
 
 
 class CellTypes(NamedTuple):
@@ -66,8 +74,10 @@ def typed(column: Any, known: CellTypes | None = None) -> Any:
         >>> typed(pd.Series(["7", "8"])).tolist(), typed(pd.Series(["07", "8"])).tolist()
         ([7, 8], ['07', '8'])
     """
-    if not pd.api.types.is_string_dtype(column) and column.dtype != object:
+    if not _is_text(column):
         return column
+    if known is None and (numbers := _plain_numbers(column.tolist())) is not None:
+        return pd.Series(numbers, index=column.index)
     found = known or CellTypes.of(column)
     if found.truth:
         return column.astype(str).str.lower() == "true"
@@ -75,3 +85,36 @@ def typed(column: Any, known: CellTypes | None = None) -> Any:
         return column
     values = column.astype(str).astype(np.int64) if found.whole else as_numbers(column).values
     return pd.Series(values, index=column.index)
+
+
+def all_typed(
+    frame: pd.DataFrame, as_they_are: Collection[str], types: Mapping[str, CellTypes] = MappingProxyType({})
+) -> pd.DataFrame:
+    """The table with its columns typed, but for those named.
+
+    Args:
+        frame: The cells.
+        as_they_are: Columns that stay texts.
+        types: What is known of the cells of columns of which ``frame`` holds a part.
+    """
+    if not any(_is_text(column) for _, column in frame.items()):
+        return frame  # a new frame would copy it
+    columns = {
+        name: column if name in as_they_are else typed(column, types.get(str(name))) for name, column in frame.items()
+    }
+    return pd.DataFrame(columns, index=frame.index)
+
+
+def _is_text(column: Any) -> bool:
+    return bool(pd.api.types.is_string_dtype(column) or column.dtype == object)
+
+
+def _plain_numbers(cells: list[Any]) -> NDArray[Any] | None:
+    """The common case, numbers without gaps, in one pass over the joined cells; None for all other columns."""
+    try:
+        joined = "\n".join(cells)
+    except TypeError:
+        return None
+    if _INTEGERS.fullmatch(joined):
+        return np.array(cells, dtype=np.int64)
+    return np.array(cells, dtype=np.float64) if _NUMBERS.fullmatch(joined) else None

@@ -9,7 +9,6 @@ import warnings
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
@@ -21,6 +20,7 @@ __all__ = ["STANDARD_INPUT", "TABLE_SUFFIXES", "filled_rows", "read_cells", "ref
 STANDARD_INPUT = "-"
 TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".jsonl", ".ndjson")
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+_OTHER_SEPARATORS = {";": "semicolons", "|": "bars", "\t": "tabs"}
 _WIDE = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 
 
@@ -63,10 +63,11 @@ def separated_options(tabs: bool) -> dict[str, Any]:
     """How pandas reads cells as texts, whole tables and batches alike.
 
     Empty lines are kept, since dropping them would shift the rows after them. Without ``index_col``, surplus cells
-    would become an index, and every column would shift by one.
+    would become an index, and every column would shift by one. Plain objects are one block of texts: a typed column of
+    its own for each would cost far more in wide tables.
     """
     quoting: Literal[0, 3] = csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL
-    kept = {"keep_default_na": False, "dtype": str, "index_col": False, "skip_blank_lines": False}
+    kept = {"keep_default_na": False, "dtype": object, "index_col": False, "skip_blank_lines": False}
     return {"sep": "\t" if tabs else ",", "quoting": quoting, **kept}
 
 
@@ -89,8 +90,8 @@ def _separated(text: str, tabs: bool) -> pd.DataFrame:
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
             frame = pd.read_csv(io.StringIO(text), **options)
-        except pd.errors.ParserWarning as error:
-            raise ValueError("its rows have more cells than its header") from error
+        except (pd.errors.ParserWarning, pd.errors.ParserError) as error:
+            raise ValueError(_misfit(text, options["sep"], options["quoting"]) or str(error)) from error
     # pandas renames the second of two equal names, which must be reported and not hidden.
     frame.columns = pd.Index(header if len(header) == len(frame.columns) else list(frame.columns))
     # Empty lines at the end are no rows.
@@ -99,8 +100,23 @@ def _separated(text: str, tabs: bool) -> pd.DataFrame:
 
 def filled_rows(frame: pd.DataFrame) -> int:
     """The number of rows up to the last one that has a cell."""
-    filled = np.flatnonzero((frame.notna() & (frame != "")).to_numpy(dtype=bool).any(axis=1))
-    return int(filled[-1]) + 1 if len(filled) else 0
+    cells, end = frame.to_numpy(), len(frame)
+    while end and all(pd.isna(cell) or cell == "" for cell in cells[end - 1]):
+        end -= 1
+    return end
+
+
+def _misfit(text: str, separator: str, quoting: Literal[0, 3]) -> str:
+    """Which line has more cells than the header, and what to do; "" if none has."""
+    reader = csv.reader(io.StringIO(text), delimiter=separator, quoting=quoting)
+    width = len(header := next(reader, []))
+    for cells in reader:
+        if len(cells) > width:
+            other = next((name for sign, name in _OTHER_SEPARATORS.items() if sign in "".join(header)), "")
+            remedy = f"it seems to be separated by {other}" if other else "put cells that hold it in quotes"
+            sign = "tab" if separator == "\t" else "comma"
+            return f"line {reader.line_num} has {len(cells)} cells, the header {width}; the {sign} separates: {remedy}"
+    return ""
 
 
 def _json_lines(text: str) -> pd.DataFrame:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.extensions import ExtensionDtype
 
-from offmap.data.cell_types import CellTypes, typed
+from offmap.data.cell_types import CellTypes, all_typed
 from offmap.data.decoding import decoding
 from offmap.data.roles import NoSuchColumn, Roles
 from offmap.data.rows import Data, as_texts
@@ -42,7 +43,7 @@ def read_frame(path: Path, strings: Sequence[str] = ()) -> pd.DataFrame:
     """
     with decoding(path, "a table"):
         frame = read_cells(path)
-        return frame.assign(**{name: typed(frame[name]) for name in frame.columns if name not in strings})
+        return all_typed(frame, strings)
 
 
 def read_table(path: Path, roles: Roles | None = None, optional: Sequence[str] = ()) -> Data:
@@ -87,16 +88,27 @@ def rows_of(
     features = frame[roles.feature_names(frame.columns)]
     if not len(features.columns):
         raise ValueError(f"{where} must have at least one column besides the label")
-    free = [name for name in features.columns if name not in dict(roles.kinds)]
-    features = features.assign(**{name: typed(features[name], types.get(name)) for name in free})
-    return _as_data(features, y, where, identity)
+    return _as_data(all_typed(features, dict(roles.kinds), types), y, where, identity)
 
 
 def _as_data(frame: pd.DataFrame, y: NDArray[Any] | None, where: str, identity: pd.DataFrame | None) -> Data:
     """Features as an array of doubles if all are complete numbers, and as a frame in any case."""
     numeric = all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes)
-    X = frame.to_numpy(dtype=np.float64, na_value=np.nan) if numeric else frame.to_numpy(dtype=object)
-    return Data(X, y, name=where, feature_names=tuple(frame.columns), frame=frame, identity=identity)
+    return Data(
+        _as_doubles(frame) if numeric else frame.to_numpy(dtype=object),
+        y,
+        name=where,
+        feature_names=tuple(frame.columns),
+        frame=frame,
+        identity=identity,
+    )
+
+
+def _as_doubles(frame: pd.DataFrame) -> NDArray[np.float64]:
+    """Only types of pandas itself have a missing value that is not NaN; to look for it costs a copy."""
+    if any(isinstance(kind, ExtensionDtype) for kind in frame.dtypes):
+        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    return frame.to_numpy(dtype=np.float64)
 
 
 def _labels(column: Any, where: str) -> NDArray[Any]:

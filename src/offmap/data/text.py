@@ -1,24 +1,22 @@
 """A scikit-learn transformer that turns texts into sentence embeddings."""
 
 import hashlib
-import re
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, Literal, Self, final
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import assert_all_finite
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from offmap import parameters
-from offmap.data import text_model
-from offmap.data.text_cache import Embedding, EmbeddingCache, cache_file
+from offmap.data import text_model, text_onnx
+from offmap.data.text_cache import Embedding, EmbeddingCache, cache_file, cache_place
+from offmap.data.text_checks import Texts, checked_texts, class_codes
 from offmap.data.text_tuning import tune, tuned_copy
 from offmap.parameters import Count, Natural, Positive
 from offmap.progress import bar
@@ -26,11 +24,6 @@ from offmap.random_state import draw_seed, local_seed
 from offmap.train import History, check_history
 
 __all__ = ["TextEncoder", "TextTruncated"]
-
-# Half of a surrogate pair has no UTF-8 encoding.
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-Texts = str | Collection[str] | ArrayLike
 
 
 class TextTruncated(UserWarning):
@@ -60,6 +53,10 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         lr: Learning rate.
         random_state: Seed; with one, the same texts and labels give the same model.
         device: Where torch computes, such as "cpu" or "cuda".
+        backend: "torch", or "onnx", which encodes more than twice as many texts per second on a processor by products
+            of 8-bit integers; the vectors have a mean cosine of 0.996 with those of torch. The first use writes the
+            network as an ONNX graph, which takes half a minute and is kept in the cache. It needs the extra ``export``.
+            A model must score with the backend that it was fitted with.
 
     Attributes:
         tuned_: Tensors of the tuned layers by name; empty with ``tune_layers=0``.
@@ -86,11 +83,12 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     lr: Positive = 1e-4
     random_state: int | None = None
     device: str = "cpu"
+    backend: Literal["torch", "onnx"] = "torch"
 
     def fit(self, X: Texts, y: ArrayLike | None = None) -> Self:
         """Checks the texts ``X`` and, with ``tune_layers`` above 0, tunes the last layers on their classes ``y``."""
-        parameters.check(self)
-        texts = _checked(X)
+        self._check_parameters()
+        texts = checked_texts(X)
         tuned, history = self._tune(texts, y) if self.tune_layers else ({}, {})
         self.tuned_, self.history_ = tuned, history
         return self
@@ -98,8 +96,8 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def transform(self, X: Texts) -> NDArray[np.float32]:
         """Returns the embeddings ``(n, d)`` of the texts ``X``; a single text gives one row."""
         check_is_fitted(self)
-        parameters.check(self)
-        texts = _checked(X)
+        self._check_parameters()
+        texts = checked_texts(X)
         found = self._embed(texts)
         if cut := sum(embedding.cut for embedding in found):
             message = (
@@ -136,7 +134,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return len(self._embed(["width"])[0].vector)
 
     def _tune(self, texts: list[str], y: ArrayLike | None) -> tuple[dict[str, Tensor], History]:
-        codes = torch.from_numpy(_codes(texts, y))
+        codes = torch.from_numpy(class_codes(texts, y))
         network = text_model.load(self.model, self.device, self.download)
         with local_seed(draw_seed(self.random_state)):
             return tune(
@@ -166,13 +164,25 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         network, keys, texts = self._network(), list(missing), list(missing.values())
         counts, limit = text_model.count_tokens(network, texts), text_model.token_limit(network)
         with bar("encoding", total=len(texts)) as shown:
-            for part in text_model.parts(counts, limit):
-                rows = part.members
-                vectors = text_model.encoded(network, texts, part)
+            for rows, vectors in self._vectors(network, texts, counts):
                 yield {
                     keys[row]: Embedding(vector, counts[row] > limit) for row, vector in zip(rows, vectors, strict=True)
                 }
                 shown.advance(len(rows))
+
+    def _vectors(
+        self, network: Any, texts: list[str], counts: NDArray[np.intp]
+    ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        """Returns the positions and the vectors of the texts of each batch."""
+        limit = text_model.token_limit(network)
+        if self.backend == "torch":
+            for part in text_model.parts(counts, limit):
+                yield part.members, text_model.encoded(network, texts, part)
+            return
+        batches = list(text_onnx.parts(counts, limit))
+        encoder = text_onnx.OnnxEncoder(network, self._identity(), cache_place(self.cache))
+        for part, vectors in zip(batches, encoder.encoded(texts, batches), strict=True):
+            yield part.members, vectors
 
     def _network(self) -> Any:
         network = text_model.load(self.model, self.device, self.download)
@@ -186,42 +196,13 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _identity(self) -> str:
         """Returns a digest of everything that an embedding depends on besides its text."""
         parts = text_model.identity(self.model, self.device, self.download), text_model.digest(self._tuned())
-        return hashlib.sha256(" ".join(parts).encode()).hexdigest()
+        whole = hashlib.sha256(" ".join(parts).encode()).hexdigest()
+        return whole if self.backend == "torch" else text_onnx.key_of(whole)
+
+    def _check_parameters(self) -> None:
+        parameters.check(self)
+        if self.backend == "onnx" and torch.device(self.device).type != "cpu":
+            raise ValueError(f'device must be "cpu" with backend="onnx"; got {self.device!r}')
 
     def _tuned(self) -> dict[str, Tensor]:
         return getattr(self, "tuned_", {})
-
-
-def _checked(X: Any) -> list[str]:
-    """Returns the texts of ``X`` as a list, or raises a ``ValueError``."""
-    texts = [X] if isinstance(X, str) else X
-    if not isinstance(texts, Collection) or isinstance(texts, bytes | Mapping | Set) or getattr(texts, "ndim", 1) != 1:
-        raise ValueError(f"X must be a text or a one-dimensional list or array of texts; got {type(X).__name__}")
-    if not len(texts):
-        raise ValueError("X holds no texts; give at least one")
-    for position, text in enumerate(texts):
-        if problem := _problem(text):
-            raise ValueError(f"X[{position}] {problem}; every item of X must be a non-empty text")
-    return [str(text) for text in texts]
-
-
-def _problem(text: object) -> str:
-    if not isinstance(text, str):
-        return f"is {text!r}, a {type(text).__name__}" if text is not None else "is None"
-    if not text.strip():
-        return "is empty"
-    return "has half a surrogate pair, which is not a character" if _SURROGATE.search(text) else ""
-
-
-def _codes(texts: list[str], y: ArrayLike | None) -> NDArray[np.int64]:
-    """Returns the code of the class of each text."""
-    if y is None:
-        raise ValueError("tune_layers above 0 requires y to be passed, but the target y is None")
-    labels = column_or_1d(y)
-    check_consistent_length(texts, labels)
-    assert_all_finite(labels, input_name="y")
-    check_classification_targets(labels)
-    classes, codes = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError("y holds one class only; tune_layers above 0 needs two or more")
-    return codes

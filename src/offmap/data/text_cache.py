@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from offmap.data.store import user_cache
 
-__all__ = ["CacheWarning", "Embedding", "EmbeddingCache", "cache_file"]
+__all__ = ["CacheWarning", "Embedding", "EmbeddingCache", "cache_file", "cache_place", "make_room"]
 
 # Each tuned model has its own file: without a limit the folder would grow with every fit.
 _MOST_FILES = 32
-# Only files with this suffix are ever removed.
 _SUFFIX = ".embeddings"
 _KEYS_PER_QUERY = 500
 _SECONDS_TO_WAIT = 60
@@ -49,10 +48,15 @@ def cache_file(setting: bool | str, model: str, identity: str) -> Path | None:
         model: The model's name, which makes the file recognisable.
         identity: Digest of everything that the vectors depend on.
     """
+    folder = cache_place(setting)
+    return folder and folder / f"{re.sub('[^A-Za-z0-9]+', '-', model)[-40:]}.{identity[:24]}{_SUFFIX}"
+
+
+def cache_place(setting: bool | str) -> Path | None:
+    """Returns the folder of cached files, or None if nothing is cached."""
     if setting is False:
         return None
-    folder = user_cache() / "embeddings" if setting is True else Path(setting).expanduser()
-    return folder / f"{re.sub('[^A-Za-z0-9]+', '-', model)[-40:]}.{identity[:24]}{_SUFFIX}"
+    return user_cache() / "embeddings" if setting is True else Path(setting).expanduser()
 
 
 @final
@@ -113,7 +117,7 @@ class EmbeddingCache:
 
 def _opened(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True)
-    _make_room(path)
+    make_room(path, _MOST_FILES)
     database = sqlite3.connect(path, timeout=_SECONDS_TO_WAIT)
     try:
         # Faster, and safe if the process is killed. Damage by a power cut is found by the checksums.
@@ -157,14 +161,14 @@ def _unpack(row: Row) -> tuple[bytes, Embedding]:
     return key, Embedding(np.frombuffer(vector, dtype="<f4"), bool(cut))
 
 
-def _make_room(path: Path) -> None:
-    """Marks ``path`` as used now; for a new file, removes the least recently used ones above the limit."""
+def make_room(path: Path, most: int) -> None:
+    """Marks ``path`` as used now; if it is new, removes the least recently used files of its suffix above ``most``."""
     with suppress(OSError):
         if path.exists():
             os.utime(path)
             return
-        others = sorted(path.parent.glob(f"*{_SUFFIX}"), key=lambda other: other.stat().st_mtime, reverse=True)
-        for old in others[_MOST_FILES - 1 :]:
+        others = sorted(path.parent.glob(f"*{path.suffix}"), key=lambda other: other.stat().st_mtime, reverse=True)
+        for old in others[most - 1 :]:
             _remove(old)
 
 

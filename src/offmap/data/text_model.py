@@ -109,7 +109,7 @@ def token_limit(network: Any) -> int:
 def count_tokens(network: Any, texts: Sequence[str]) -> NDArray[np.intp]:
     """Returns the number of tokens of each text, including those beyond the limit of the model."""
     with _tokenizing:
-        found = network.tokenizer([_prompt(network) + text for text in texts], truncation=False, verbose=False)
+        found = network.tokenizer([prompt_of(network) + text for text in texts], truncation=False, verbose=False)
     return np.array([len(ids) for ids in found["input_ids"]])
 
 
@@ -134,7 +134,7 @@ def parts(counts: NDArray[np.intp], limit: int) -> Iterator[Part]:
 
 def tokens(network: Any, texts: Sequence[str], width: int) -> dict[str, Tensor]:
     """Returns the model inputs for ``texts``, padded or cut to ``width`` tokens."""
-    prompted = [_prompt(network) + text for text in texts]
+    prompted = [prompt_of(network) + text for text in texts]
     how = {"padding": "max_length", "truncation": True, "max_length": width, "return_tensors": "pt"}
     with _tokenizing:
         return dict(network.tokenizer(prompted, **how).to(network.device))
@@ -172,11 +172,11 @@ def _described(network: Any) -> str:
     # The whole tokenizer: two with the same words can split texts differently.
     tokenizer = getattr(network.tokenizer, "backend_tokenizer", None)
     rules = tokenizer.to_str() if tokenizer is not None else sorted(network.tokenizer.get_vocab().items())
-    words = (str(network), token_limit(network), _prompt(network), rules)
+    words = (str(network), token_limit(network), prompt_of(network), rules)
     return hashlib.sha256(f"{words} {digest(network.state_dict())}".encode()).hexdigest()
 
 
-def _prompt(network: Any) -> str:
+def prompt_of(network: Any) -> str:
     """Returns the prompt that the model expects before every text."""
     return network.prompts.get(network.default_prompt_name) or ""
 

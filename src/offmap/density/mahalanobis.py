@@ -1,15 +1,19 @@
 """The Mahalanobis distance to the mean of the normal rows."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import asdict, dataclass
 from math import prod
-from typing import final
+from typing import Self, final
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from offmap.arrays import FloatArray, in_chunks
 from offmap.base import Detector
+from offmap.density.moments import Moments
 from offmap.nets import Standardise
 from offmap.scores.gaussian import Gaussians
 
@@ -28,6 +32,7 @@ class MahalanobisDetector(Detector):
         scaler_: Mean and standard deviation of each feature, a ``torch.nn.Module``.
         mean_: The mean $\mu$ of the standardised rows.
         factor_: A matrix $F$ with $F F^\top = \Sigma^{-1}$.
+        moments_: Sums over all rows, which ``offmap.scale.merge`` adds; after ``fit_shard`` only.
         history_: Empty: nothing is trained.
         promise_: The ``Promise`` that decides, fitted on the calibration rows.
         threshold_: Rows with a novelty above it are flagged.
@@ -61,7 +66,39 @@ class MahalanobisDetector(Detector):
         centred = scaled.astype(np.float64) - self.mean_.double().numpy()
         return centred * (centred @ self.precision_.double().numpy())
 
+    def fit_shard(self, X: ArrayLike) -> Self:
+        """Fits a part of the rows and keeps the sums that ``offmap.scale.merge`` adds, over all rows of the part.
+
+        They are three matrices of features × features.
+
+        Args:
+            X: Normal rows.
+        """
+        self.fit(X)
+        if self._members() or hasattr(self, "encoder_"):
+            raise ValueError('fit_shard needs rows of numbers and calibration as a share, not "cv"; encode X before')
+        self.moments_ = asdict(Moments.of(self._checked(X).astype(np.float32)))
+        return self
+
+    def merged_with(self, others: Sequence[Self]) -> Self:
+        """The model of the rows of this shard and of others, without a threshold; ``offmap.scale.merge`` sets one."""
+        models: list[Self] = [self, *others]
+        if not all(hasattr(model, "moments_") for model in models):
+            raise ValueError("models must be fitted by fit_shard, which keeps the sums that are added")
+        first, *rest = (Moments(**model.moments_) for model in models)
+        moments = first.joined(*rest)
+        merged = copy(self)
+        merged._build()
+        spread = np.sqrt(np.diag(moments.second) / moments.count)
+        merged.scaler_.set(torch.from_numpy(moments.mean), torch.from_numpy(spread))
+        centre, scale = (part.double().cpu().numpy() for part in (merged.scaler_.mean, merged.scaler_.scale))
+        mean = torch.from_numpy((moments.mean - centre) / scale)
+        found = Gaussians.of(mean[None], moments.covariance(scale), moments.shrinkage(scale))
+        merged.mean_, merged.factor_, merged.moments_ = found.means[0], found.factor, asdict(moments)
+        return merged
+
     def _fit(self, X: Tensor) -> None:
+        self.__dict__.pop("moments_", None)
         self._build()
         self.scaler_.fit(X)
         fitted = Gaussians.fit(self.scaler_(X).cpu())

@@ -1,8 +1,10 @@
 """The distance to the nearest training rows as a detector."""
 
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from math import prod
-from typing import final
+from typing import Self, final
 
 import numpy as np
 import torch
@@ -60,6 +62,17 @@ class NearestNeighborDetector(Detector):
         rows = self._checked(X)
         (scaled,) = in_chunks(lambda part: (self.scaler_(part),), rows, self.device)
         return self._distance.contributions(scaled.astype(np.float64))
+
+    def merged_with(self, others: Sequence[Self]) -> Self:
+        """The model of the training rows of this model and of others; ``offmap.scale.merge`` sets its threshold."""
+        models: list[Self] = [self, *others]
+        merged, rows = copy(self), np.concatenate([model._training_rows() for model in models])
+        merged._fit(torch.from_numpy(rows).float().to(self.device))
+        return merged
+
+    def _training_rows(self) -> FloatArray:
+        mean, scale = (part.double().cpu().numpy() for part in (self.scaler_.mean, self.scaler_.scale))
+        return self.rows_ * scale + mean
 
     def _fit(self, X: Tensor) -> None:
         # What an earlier fit left would be indexed for nothing.

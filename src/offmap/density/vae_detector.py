@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from offmap.arrays import FloatArray, shifted
 from offmap.base import Detector
 from offmap.checkpoint import Checkpoint
+from offmap.data.samplers import ParquetBatches
 from offmap.density.vae.defaults import Defaults
 from offmap.density.vae.likelihoods import LikelihoodName, require_intensities
 from offmap.density.vae.negatives import Negatives, Source
@@ -89,6 +90,7 @@ class VAEDetector(Detector):
     """
 
     spatial: ClassVar[bool] = True
+    trains_on_batches: ClassVar[bool] = True
 
     likelihood: LikelihoodName = "gaussian_learned"
     novelty_score: Literal["auto"] | ScoreName | Score = "auto"
@@ -120,27 +122,37 @@ class VAEDetector(Detector):
         return self._scored(partial(self._novelty_by, self._scores().get(score, SCORES[score])), rows)
 
     def _fit(self, X: Tensor) -> None:
+        self._begin(X)
+        self._learn(*self._split(X, self._schedule()))
+
+    def _fit_batches(self, sample: Tensor, batches: ParquetBatches) -> None:
+        self._begin(sample)
+        self._learn(sample, sample, batches)
+
+    def _begin(self, X: Tensor) -> None:
         require_intensities(self.likelihood, X)
         self.reference_statistics_: dict[str, Statistics] = {}
         self.latent_dim_ = self.latent_dim or self._defaults.latent_dim(X)
         self._build()
-        schedule = self._schedule()
-        training, held_out = self._split(X, schedule)
-        auxiliary = self._auxiliary_rows(X)
-        checkpoint = Checkpoint.of(self, training, held_out[: None if schedule.patience else 0], auxiliary)
+
+    def _learn(self, rows: Tensor, held_out: Tensor, batches: ParquetBatches | None = None) -> None:
+        """Trains on ``rows``; where there are ``batches``, trains on those, and ``rows`` sets the scales."""
+        schedule, auxiliary = self._schedule(), self._auxiliary_rows(rows)
+        checkpoint = Checkpoint.of(self, rows, held_out[: None if schedule.patience else 0], auxiliary)
         if isinstance(self.network_.prepare, Standardise):
-            self.network_.prepare.fit(training)
-        training, held_out, auxiliary = map(self.network_.prepare, (training, held_out, auxiliary))
-        draw = self._negatives.sampler(auxiliary, training) if self._negatives else None
+            self.network_.prepare.fit(rows)
+        rows, held_out, auxiliary = map(self.network_.prepare, (rows, held_out, auxiliary))
+        draw = self._negatives.sampler(auxiliary, rows) if self._negatives else None
+        training = rows if batches is None else batches.then(self.network_.prepare)
         self._train(schedule, training, held_out, draw, checkpoint)
-        scores = self._scores().values()
-        self.reference_statistics_ = reference_statistics(scores, self._networks(), held_out, training)
+        scores, known = self._scores().values(), rows[: None if batches is None else 0]
+        self.reference_statistics_ = reference_statistics(scores, self._networks(), held_out, known)
         self._scorer = Scorer.fit(scores, self.reference_statistics_)
 
     def _train(
         self,
         schedule: TrainingSchedule,
-        training: Tensor,
+        training: Tensor | ParquetBatches,
         held_out: Tensor,
         draw: Source | None,
         file: Checkpoint | None,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from offmap.loop.history import History
 from offmap.loop.home import Home
 from offmap.loop.memory import Memory
+from offmap.loop.portraits import Portraits
 from offmap.loop.promise import calibrate, leaves_out
 from offmap.loop.spread import Spread
 from offmap.loop.state import Label, State
@@ -37,7 +38,9 @@ class Ledger:
         self.settings = entries[0].content
         self.history = History.of(entries)
         self.memory = Memory(home.journal)
+        self.portraits = Portraits(self.memory)
         self._model: tuple[int, IncrementalClassifier] | None = None
+        self._spread: tuple[dict[int, Label], Spread, list[Label]] | None = None
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -113,6 +116,11 @@ class Ledger:
     def spread(self) -> tuple[Spread, list[Label]]:
         """The spread of the known classes, from the rows that taught them, and the classes in its order."""
         labels = self.state.taught
+        if self._spread is None or self._spread[0] != labels:
+            self._spread = dict(labels), *self._new_spread(labels)
+        return self._spread[1:]
+
+    def _new_spread(self, labels: Mapping[int, Label]) -> tuple[Spread, list[Label]]:
         by_class: dict[Label, list[int]] = {}
         for number, label in labels.items():
             by_class.setdefault(label, []).append(number)

@@ -12,7 +12,7 @@ from offmap.store import Journal
 
 
 class Memory:
-    """Reads rows by number and keeps their features, since an encoder takes longer than a disk.
+    """Reads rows by number and keeps their features and texts, since an encoder takes longer than a disk.
 
     Args:
         journal: Where the rows are.
@@ -21,11 +21,21 @@ class Memory:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._vectors: dict[int, NDArray[np.float32]] = {}
+        self._texts: dict[int, str] = {}
 
     def rows(self, numbers: Sequence[int]) -> NDArray[Any]:
         """Rows as they were given."""
         found = self._journal.rows(numbers)
         return unpack([found[number] for number in numbers])
+
+    def texts(self, numbers: Sequence[int]) -> dict[int, str] | None:
+        """Rows as texts; None if they are numbers."""
+        if not numbers or self.rows(numbers[:1]).dtype.kind != "U":
+            return None
+        missing = [number for number in numbers if number not in self._texts]
+        if missing:
+            self._texts.update(zip(missing, self.rows(missing).tolist(), strict=True))
+        return {number: self._texts[number] for number in numbers}
 
     def vectors(self, classifier: IncrementalClassifier, numbers: Sequence[int]) -> NDArray[np.float32]:
         """Features of rows; the encoder is that of the first lesson, so they never change."""

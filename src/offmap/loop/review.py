@@ -58,16 +58,7 @@ def views(ledger: Ledger, groups: list[Group]) -> list[GroupView]:
     """What a person sees of groups."""
     if not groups:
         return []
-    numbers = [number for group in groups for number in group.rows]
     spread, classes = ledger.spread()
-    vectors = ledger.memory.vectors(ledger.classifier, numbers)
-    rows = ledger.memory.rows(numbers)
-    texts = [str(row) for row in rows] if rows.dtype.kind == "U" else list(rows)
-    return view(
-        groups,
-        ids={number: ledger.state.rows[number].id for number in numbers},
-        X=dict(zip(numbers, texts, strict=True)),
-        vectors=dict(zip(numbers, vectors, strict=True)),
-        spread=spread,
-        classes=classes,
-    )
+    portraits = ledger.portraits.of(groups, spread, ledger.classifier)
+    rows = ledger.state.rows
+    return view(groups, portraits, lambda number: rows[number].id, spread, classes)

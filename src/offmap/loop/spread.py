@@ -1,7 +1,8 @@
 """The scale of the known classes: how far apart rows of one class lie, feature by feature and as a whole."""
 
 from dataclasses import dataclass
-from typing import Self
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,16 @@ class Spread:
     codes: NDArray[np.int64]
     centres: Vectors
     reach: float
+
+    @cached_property
+    def mean(self) -> Vectors:
+        """The mean of all known rows."""
+        return self.rows.mean(axis=0)
+
+    @cached_property
+    def deviation(self) -> Vectors:
+        """The standard deviation of all known rows, feature by feature."""
+        return self.rows.std(axis=0)
 
     @classmethod
     def of(cls, X: NDArray[np.float32], codes: NDArray[np.int64], *, one_unit: bool = False) -> Self:
@@ -86,7 +97,7 @@ def means(rows: Vectors, codes: NDArray[np.int64]) -> Vectors:
     return sums / np.bincount(codes)[:, None]
 
 
-def distances(rows: Vectors, centres: Vectors) -> Vectors:
+def distances(rows: NDArray[Any], centres: NDArray[Any]) -> NDArray[Any]:
     """The Euclidean distance of each row to each centre."""
     squares = (rows**2).sum(axis=1)[:, None] - 2 * rows @ centres.T + (centres**2).sum(axis=1)
     return np.sqrt(np.maximum(squares, 0))

@@ -1,5 +1,6 @@
 """What a person sees of a world: groups, audit rows and the status."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offmap.calibration import RateInterval
-from offmap.loop.naming import telling_features, telling_words
+from offmap.loop.naming import telling_words
+from offmap.loop.portraits import Portrait
 from offmap.loop.promise import Calibration
 from offmap.loop.spread import Spread, distances
 from offmap.loop.state import Group, GroupStatus, Label
@@ -122,52 +124,43 @@ def sentence(calibration: Calibration | None, found: RateInterval | None) -> str
 
 
 def view(
-    groups: list[Group],
-    ids: dict[int, Label],
-    X: dict[int, Any],
-    vectors: dict[int, NDArray[np.float32]],
-    spread: Spread,
-    classes: list[Label],
+    groups: list[Group], portraits: list[Portrait], ids: Callable[[int], Label], spread: Spread, classes: list[Label]
 ) -> list[GroupView]:
     """Views of groups, in their order.
 
     Args:
         groups: The groups; none is empty.
-        ids: Id of each row.
-        X: Each row as the user gave it.
-        vectors: Features of each row.
+        portraits: What each is like by itself.
+        ids: The id of a row by its number.
         spread: The known classes.
         classes: Their names, in the order of the codes of ``spread``.
     """
     if not groups:
         return []
-    rows = {group.id: spread.transform(np.stack([vectors[number] for number in group.rows])) for group in groups}
-    centres = np.stack([members.mean(axis=0) for members in rows.values()])
-    words = _telling({group.id: [X[number] for number in group.rows] for group in groups}, rows, spread)
-    views = []
-    for place, group in enumerate(groups):
-        away = distances(rows[group.id], np.concatenate([centres, spread.centres]))
-        own = away[:, place].copy()
-        away[:, place] = np.inf
-        to_classes = distances(centres[place : place + 1], spread.centres)[0]
-        nearest = int(to_classes.argmin())
-        views.append(
-            GroupView(
-                id=group.id,
-                size=len(group.rows),
-                rows=tuple(ids[group.rows[row]] for row in np.argsort(own, kind="stable")),
-                telling=tuple(words[group.id]),
-                nearest_class=classes[nearest],
-                joins_class=bool(to_classes[nearest] < 0.5 * spread.apart(nearest)),
-                sure=float(np.clip(1 - own / away.min(axis=1), 0, 1).mean()),
-                status=group.status,
-                name=group.name,
-            )
+    centres = np.stack([portrait.centre for portrait in portraits])
+    words = telling_words({group.id: portrait.words for group, portrait in zip(groups, portraits, strict=True)})
+    all_centres = np.concatenate([centres, spread.centres]).astype(np.float32)
+    to_classes = distances(centres, spread.centres)
+    nearest = to_classes.argmin(axis=1)
+    apart = [spread.apart(code) for code in range(len(classes))]
+    return [
+        GroupView(
+            id=group.id,
+            size=len(group.rows),
+            rows=tuple(map(ids, portrait.numbers)),
+            telling=portrait.features or tuple(words[group.id]),
+            nearest_class=classes[nearest[place]],
+            joins_class=bool(to_classes[place, nearest[place]] < 0.5 * apart[nearest[place]]),
+            sure=_clearness(portrait, all_centres, place),
+            status=group.status,
+            name=group.name,
         )
-    return views
+        for place, (group, portrait) in enumerate(zip(groups, portraits, strict=True))
+    ]
 
 
-def _telling(X: dict[int, list[Any]], rows: dict[int, NDArray[np.float64]], spread: Spread) -> dict[int, list[str]]:
-    if all(isinstance(row, str) for group in X.values() for row in group):
-        return telling_words(X)
-    return {group: telling_features(members, spread.rows) for group, members in rows.items()}
+def _clearness(portrait: Portrait, centres: NDArray[np.float32], own: int) -> float:
+    """How much nearer its rows lie to their own centre than to any other, as a mean from 0 to 1."""
+    away = distances(portrait.members, centres)
+    away[:, own] = np.inf
+    return float(np.clip(1 - portrait.own / away.min(axis=1), 0, 1).mean())

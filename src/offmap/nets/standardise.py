@@ -26,8 +26,10 @@ class Standardise(nn.Module):
     def fit(self, X: Tensor) -> Self:
         """Measures the rows of ``X``, in double precision: a large mean leaves few digits to a float's variance."""
         precise = X.double()
-        scale = precise.std(dim=0, correction=0)
-        mean = precise.mean(dim=0)
+        return self.set(precise.mean(dim=0), precise.std(dim=0, correction=0))
+
+    def set(self, mean: Tensor, scale: Tensor) -> Self:
+        """Takes mean and standard deviation of each feature that are known already, in double precision."""
         # Below the resolution of float32 at that mean, the spread is rounding and the feature is constant.
         resolution = torch.finfo(torch.float32).eps * mean.abs()
         constant = scale <= resolution + 1e-30

@@ -1,6 +1,8 @@
 """Ridge regression on random features: learns a new class by adding to sums, and forgets nothing."""
 
 import math
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, final
 
@@ -12,6 +14,7 @@ from torch import Tensor
 
 from offmap.arrays import FloatArray, Rows, to_tensor
 from offmap.calibration.contract import Classification
+from offmap.labels import known_classes
 from offmap.openset.adapter import fit_scale
 from offmap.openset.analytic_network import AnalyticNetwork
 from offmap.openset.incremental import IncrementalClassifier
@@ -118,6 +121,48 @@ class AnalyticClassifier(IncrementalClassifier):
         self._keep_held_out(self.held_out_rows_[kept], self.held_out_labels_[kept])
         self.calibrate_again()
         return self
+
+    def fit_shard(self, X: Any, y: ArrayLike) -> Self:
+        """Returns a model of other rows with the features of this one, for ``offmap.scale.merge``.
+
+        Args:
+            X: Rows of a part of the data.
+            y: Their classes, known or new.
+        """
+        check_is_fitted(self, "promise_")
+        shard = copy(self)
+        shard.network_ = self.network_.emptied()
+        shard.rows_, shard.row_labels_ = self.rows_[:0], self.row_labels_[:0]
+        shard._keep_held_out(self.held_out_rows_[:0], self.held_out_labels_[:0])
+        return shard.partial_fit(X, y)
+
+    def merged_with(self, others: Sequence[Self]) -> Self:
+        """The model of the rows of this shard and of others; the held-out rows of all set its threshold."""
+        models: list[Self] = [self, *others]
+        merged = copy(self)
+        if not all(self.network_.shares_features(other.network_) for other in others):
+            raise ValueError("models must share their features: fit one model, and the others by its fit_shard")
+        merged.classes_ = known_classes(np.concatenate([model._learnt_classes() for model in models]))[0]
+        # A class without rows adds nothing, wherever it is placed.
+        places = [
+            np.searchsorted(merged.classes_, model.classes_).clip(max=len(merged.classes_) - 1) for model in models
+        ]
+        merged.network_ = self.network_.emptied().place_classes(len(merged.classes_), places[0])
+        for model, at in zip(models, places, strict=True):
+            merged.network_.add_sums(model.network_, at)
+        merged.network_.solve(self.penalty)
+        merged.rows_ = np.concatenate([model.rows_ for model in models])
+        merged.row_labels_ = np.concatenate([model.row_labels_ for model in models])
+        merged._keep_held_out(
+            np.concatenate([model.held_out_rows_ for model in models]),
+            np.concatenate([model.held_out_labels_ for model in models]),
+        )
+        merged.calibrate_again()
+        return merged
+
+    def _learnt_classes(self) -> NDArray[Any]:
+        """The classes that have rows; a shard knows others by name only."""
+        return self.classes_[self.network_.counts.cpu().numpy() > 0.5]
 
     def _place_to_remove(self, label: Any) -> int:
         found = np.flatnonzero(self.classes_ == label)

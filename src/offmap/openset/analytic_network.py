@@ -1,5 +1,6 @@
 """Random projection and ridge regression, as sums over rows that can be added to and subtracted from."""
 
+from copy import deepcopy
 from typing import Any, Self, final
 
 import torch
@@ -57,6 +58,27 @@ class AnalyticNetwork(nn.Module):
             self.gram += sign * (H.T @ H)
             self.sums += sign * (H.T @ Y)
             self.counts += sign * Y.sum(dim=0)
+        return self
+
+    def emptied(self) -> Self:
+        """A network with the same features that has seen no row."""
+        network = deepcopy(self)
+        for total in (network.gram, network.sums, network.counts):
+            total.zero_()
+        return network
+
+    def shares_features(self, other: "AnalyticNetwork") -> bool:
+        """Whether both networks make the same features of a row."""
+        pairs = ((self.projection, other.projection), (self.shift, other.shift))
+        scales = ((self.scale.mean, other.scale.mean), (self.scale.scale, other.scale.scale))
+        return all(torch.equal(one, two) for one, two in (*pairs, *scales))
+
+    def add_sums(self, other: "AnalyticNetwork", places: NDArray[Any]) -> Self:
+        """Adds the sums of another network, whose classes have the places ``places`` here."""
+        at = torch.as_tensor(places, device=self.sums.device)
+        self.gram += other.gram
+        self.sums.index_add_(1, at, other.sums)
+        self.counts.index_add_(0, at, other.counts)
         return self
 
     def place_classes(self, classes: int, old: NDArray[Any]) -> Self:

@@ -33,6 +33,8 @@ def connected(address: str | None = None) -> Iterator[None]:
     """
     ray = ray_module()
     if ray.is_initialized():
+        if address is not None:
+            raise ValueError("ray_address must be left out: this process is connected to a Ray cluster already")
         yield
         return
     if address is None:

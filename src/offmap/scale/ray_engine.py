@@ -13,8 +13,8 @@ from offmap.scale.parts import Part, Position
 from offmap.scale.ray_cluster import connected, ray_module
 from offmap.scale.reading import Reading
 from offmap.scale.scoring import score_part
-from offmap.scale.shipped import ShippedModel
 from offmap.scale.threads import Scored
+from offmap.workflow import Estimator
 
 # Parts that an actor has waiting, so that it need not wait for the results to be written.
 _AHEAD = 2
@@ -23,13 +23,22 @@ _RETRIES = 3
 
 
 class _PartScorer:
-    """What an actor does: loads the model once and scores parts."""
+    """What an actor does: loads the model once and scores parts.
 
-    def __init__(self, shipped: ShippedModel, reading: Reading) -> None:
-        self.model, self.reading = shipped.load(), reading
+    The model is fetched with the first part and not given to the constructor: the constructor's arguments would be gone
+    if Ray had to start the actor again.
+    """
 
-    def score(self, part: Part) -> pa.Table:
-        return score_part(self.model, part, self.reading)
+    def __init__(self) -> None:
+        self.loaded: tuple[Estimator, Reading] | None = None
+
+    def score(self, part: Part, references: list[Any]) -> pa.Table:
+        """Scores a part; ``references`` are those of the model and of how its rows are read."""
+        if self.loaded is None:
+            shipped, reading = ray_module().get(references)
+            self.loaded = shipped.load(), reading
+        model, reading = self.loaded
+        return score_part(model, part, reading)
 
 
 def score_with_ray(
@@ -49,9 +58,8 @@ def score_with_ray(
     ray = ray_module()
     with connected(address):
         count = workers or max(int(ray.cluster_resources().get("CPU", 1)), 1)
-        shipped = ray.put(job.shipped)
         made = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=_RETRIES)(_PartScorer)
-        pool = _Pool([made.remote(shipped, ray.put(job.reading)) for _ in range(count)])
+        pool = _Pool([made.remote() for _ in range(count)], [ray.put(job.shipped), ray.put(job.reading)])
         with pool.running():
             for part in job.parts(start):
                 pool.submit(part)
@@ -64,9 +72,9 @@ def score_with_ray(
 class _Pool:
     """Actors, and the parts that they work on in order."""
 
-    def __init__(self, actors: list[Any]) -> None:
+    def __init__(self, actors: list[Any], references: list[Any]) -> None:
         self.ray = ray_module()
-        self.actors = actors
+        self.actors, self.references = actors, references
         self.waiting: deque[tuple[Part, Any]] = deque()
         self.load: dict[Any, int] = {}
 
@@ -74,7 +82,7 @@ class _Pool:
         """Gives a part to the actor with the fewest parts."""
         busy = self._busy()
         actor = min(range(len(self.actors)), key=lambda place: busy.count(place))
-        reference = self.actors[actor].score.remote(part)
+        reference = self.actors[actor].score.remote(part, self.references)
         self.load[reference] = actor
         self.waiting.append((part, reference))
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -115,22 +116,24 @@ class Results:
 def write_part(table: pa.Table, path: Path, suffix: str) -> None:
     """Writes scores as ``suffix`` says; CSV without the line of names."""
     if suffix == ".parquet":
-        pq.write_table(table, path, row_group_size=max(len(table), 1))
+        with _parquet_writer(path, table.schema) as writer:
+            writer.write_table(table, row_group_size=max(len(table), 1))
+        return
+    if suffix == ".csv":
+        # Integers with gaps must not become floating-point numbers, which round them.
+        whole = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype()}
+        inert(table.to_pandas(types_mapper=whole.get)).to_csv(path, index=False, header=False)
         return
     frame = table.to_pandas(integer_object_nulls=True)
-    if suffix == ".csv":
-        inert(frame).to_csv(path, index=False, header=False)
-        return
-    names = list(frame.columns)
     with path.open("w", encoding="utf-8") as stream:
-        stream.writelines(json_line(names, row) for row in frame.itertuples(index=False, name=None))
+        stream.writelines(json_line(table.column_names, row) for row in frame.itertuples(index=False, name=None))
 
 
 def _join(parts: list[Path], out: Path, schema: pa.Schema) -> None:
     if out.suffix == ".parquet":
-        with pq.ParquetWriter(out, schema) as writer:
+        with _parquet_writer(out, schema) as writer:
             for path in parts:
-                table = pq.read_table(path, schema=schema)
+                table = pq.read_table(path, schema=schema, use_threads=False)
                 writer.write_table(table, row_group_size=max(len(table), 1))
         return
     with out.open("wb") as stream:
@@ -139,3 +142,13 @@ def _join(parts: list[Path], out: Path, schema: pa.Schema) -> None:
         for path in parts:
             with path.open("rb") as part:
                 shutil.copyfileobj(part, stream, 1 << 20)
+
+
+def _parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """A writer that looks for repeated values among texts alone: scores have none, and looking costs most of the time.
+
+    Row numbers and integer ids are written as differences, which are small.
+    """
+    whole = {each.name: "DELTA_BINARY_PACKED" for each in schema if each.type in (pa.int32(), pa.int64())}
+    repeated = [each.name for each in schema if not pa.types.is_primitive(each.type)]
+    return pq.ParquetWriter(path, schema, use_dictionary=repeated or False, column_encoding=whole or None)

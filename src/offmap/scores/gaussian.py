@@ -41,7 +41,12 @@ class Gaussians:
         residuals = (rows.double() - means[codes]).numpy()
         covariance = residuals.T @ residuals / len(residuals)
         share = shrinkage_of(residuals) if shrinkage is None else shrinkage
-        return cls(means, torch.from_numpy(_inverse_root(_shrunk(covariance, share))))
+        return cls.of(means, covariance, share)
+
+    @classmethod
+    def of(cls, means: Tensor, covariance: Rows, shrinkage: float) -> Self:
+        """The Gaussians of means and a covariance that are known already."""
+        return cls(means, torch.from_numpy(_inverse_root(_shrunk(covariance, shrinkage))))
 
     def distance(self, rows: Tensor) -> Tensor:
         """The squared Mahalanobis distance of each row to the nearest mean."""

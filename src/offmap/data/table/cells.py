@@ -93,7 +93,7 @@ def as_days(column: Column, form: str) -> Read:
 
 
 def date_format(column: Column) -> str:
-    """The format in which most texts of a column are dates: ISO 8601, or that of the first; "" if they are not dates.
+    """The format in which most texts of a column are dates: ISO 8601, or that of some; "" if they are not dates.
 
     Example:
         >>> date_format(pd.Series(["31/12/2024", "01/02/2025"])), date_format(pd.Series(["oak", "elm"]))
@@ -106,12 +106,14 @@ def date_format(column: Column) -> str:
     if len(present) < 0.5 * min(1000, int((~missing).sum())) or not present:
         return ""
     with warnings.catch_warnings():
-        # pandas warns if the first date shows which of day and month comes first, which is what is asked.
+        # pandas warns if a date shows which of day and month comes first, which is what is asked.
         warnings.simplefilter("ignore", UserWarning)
-        guesses = [pd.tseries.api.guess_datetime_format(present[0], dayfirst=day) for day in (False, True)]
-    forms = ["ISO8601", *guesses]
+        # The format may change midway: the most common one is sought.
+        some = {present[place] for place in (0, len(present) // 2, -1)}
+        guesses = [pd.tseries.api.guess_datetime_format(word, dayfirst=day) for word in some for day in (False, True)]
+    forms = ["ISO8601", *sorted({guess for guess in guesses if guess})]
     sample = pd.Series(present, dtype=object)
-    found = {form: float(_parsed(sample, form).notna().mean()) for form in forms if form}
+    found = {form: float(_parsed(sample, form).notna().mean()) for form in forms}
     best = max(found, key=lambda form: found[form])
     return best if found[best] >= 0.5 else ""
 

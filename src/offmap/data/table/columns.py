@@ -89,9 +89,10 @@ class Standard:
 class NumberCodec:
     r"""One feature per number, and one that says whether it is missing, if any was.
 
-    A column with heavy tails, such as amounts, has a second feature, $\operatorname{asinh}((x - m) / s)$ with median $m$
-    and interquartile range $s$: linear in the middle and logarithmic in the tails. The number itself keeps an extreme
-    value extreme; the second feature tells ordinary values apart, which beside the extremes look all the same.
+    A column with heavy tails, such as amounts, has a second feature, $\operatorname{asinh}((x - m) / s)$ with median
+    $m$ and interquartile range $s$: linear in the middle and logarithmic in the tails. The number itself keeps an
+    extreme value extreme; the second feature tells ordinary values apart, which beside the extremes look all the
+    same.
 
     Args:
         truth: Whether the cells are truth values.

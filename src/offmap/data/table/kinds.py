@@ -88,7 +88,10 @@ def _measured(column: Any) -> Finding:
     if not (form := date_format(column)):
         return Finding("category")
     days = as_days(column, form)
-    return Finding("date", form=form, read=days) if _mostly(days) else Finding("category")
+    # What is left may be dates in another format: a mistake to report, not a category.
+    others = column[days.unreadable]
+    mixed = not len(others) or _mostly(as_days(others, date_format(others) or form))
+    return Finding("date", form=form, read=days) if _mostly(days) or mixed else Finding("category")
 
 
 def _mostly(read: Read) -> bool:

@@ -18,7 +18,7 @@ from offmap.density.vae.scores import Networks
 from offmap.density.vae.scores.bound import negative_elbo
 from offmap.density.vae.steps import StepAndOptimizers, adversarial_step, joint_step
 from offmap.parameters import Limit
-from offmap.train import Batches, History, train
+from offmap.train import Batches, History, Sampler, train
 
 _OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {"adam": Adam, "rmsprop": RMSprop}
 OptimizerName = Annotated[str, Limit(f"among {', '.join(map(repr, _OPTIMIZERS))}", _OPTIMIZERS.__contains__)]
@@ -51,7 +51,7 @@ class TrainingSchedule:
     def train(
         self,
         network: VAE,
-        training: Tensor,
+        training: Tensor | Sampler,
         negatives: Source | None = None,
         *,
         mutate: Source | None = None,
@@ -62,19 +62,19 @@ class TrainingSchedule:
 
         Args:
             network: The network.
-            training: Rows to train on.
+            training: Rows to train on, or batches of them.
             negatives: Draws negatives for a batch.
             mutate: Changes the rows of a batch first.
             validation: Rows whose bound decides when to stop, if there is ``patience``.
             checkpoint: File for the state of training.
         """
         step, optimizers = self._step(network, negatives, mutate)
-        rows = self._repeated(training)
+        batches = self._batches(training)
         watched = None if self.patience is None or validation is None or len(validation) == 0 else validation
         return train(
             step,
-            Batches((rows,), self.batch_size),
-            epochs=self.epochs or math.ceil(self.steps / math.ceil(len(rows) / self.batch_size)),
+            batches,
+            epochs=self.epochs or math.ceil(self.steps / len(batches)),
             state={"network": network, **optimizers},
             validate=None if watched is None else partial(mean_negative_elbo, network, watched),
             patience=None if watched is None else self.patience,
@@ -83,13 +83,18 @@ class TrainingSchedule:
         )
 
     def train_others(
-        self, networks: Networks, training: Tensor, negatives: Source | None, validation: Tensor, mutation: float
+        self,
+        networks: Networks,
+        training: Tensor | Sampler,
+        negatives: Source | None,
+        validation: Tensor,
+        mutation: float,
     ) -> History:
         """Trains the further networks that some scores need; the history names each term after its network.
 
         Args:
             networks: The networks, of which the first is trained already.
-            training: Rows to train on.
+            training: Rows to train on, or batches of them.
             negatives: Draws negatives for a batch.
             validation: Rows whose bound decides when to stop.
             mutation: Share of the values that is replaced in the rows of the background model.
@@ -99,7 +104,7 @@ class TrainingSchedule:
             name: self.train(network, training, negatives, validation=validation) for name, network in others.items()
         }
         if networks.background is not None:
-            mutate = Mutation(UniformNoise.like(training), mutation)
+            mutate = Mutation(UniformNoise.like(training if isinstance(training, Tensor) else validation), mutation)
             mutated = mutate(validation)
             histories["background"] = self.train(networks.background, training, mutate=mutate, validation=mutated)
         return {f"{name} {term}": values for name, history in histories.items() for term, values in history.items()}
@@ -111,11 +116,13 @@ class TrainingSchedule:
             return adversarial_step(network, self.objective, make)
         return joint_step(network, self.objective, make, negatives=negatives, mutate=mutate)
 
-    def _repeated(self, training: Tensor) -> Tensor:
+    def _batches(self, training: Tensor | Sampler) -> Sampler:
         """Where ``epochs`` is None, repeats few rows: the validation after each epoch costs as much as a step."""
-        if self.epochs is not None or training.ndim > 2:
+        if not isinstance(training, Tensor):
             return training
-        return training.repeat(math.ceil(_FEWEST_BATCHES * self.batch_size / len(training)), 1)
+        if self.epochs is None and training.ndim == 2:
+            training = training.repeat(math.ceil(_FEWEST_BATCHES * self.batch_size / len(training)), 1)
+        return Batches((training,), self.batch_size)
 
 
 def mean_negative_elbo(network: VAE, X: Tensor) -> float:

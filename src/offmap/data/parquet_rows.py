@@ -1,0 +1,137 @@
+"""Rows of numbers in Parquet files, read piece by piece."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from offmap.errors import WorkFailed, reason_of
+
+Rows = NDArray[Any]
+
+
+class Piece(NamedTuple):
+    """A row group of a file: what is read at once.
+
+    Args:
+        path: The file.
+        group: Number of the row group in the file.
+        first: Number of its first row among the rows of all files.
+        rows: Number of its rows.
+    """
+
+    path: Path
+    group: int
+    first: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class ParquetRows:
+    """The rows of a Parquet file, or of all Parquet files in a folder in the order of their names.
+
+    Args:
+        columns: Names of the columns, all of numbers.
+        pieces: The row groups.
+        dtype: Type of the values: float32 if all columns have it, else float64.
+    """
+
+    columns: tuple[str, ...]
+    pieces: tuple[Piece, ...]
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Self:
+        """Reads the description of every file and checks that all hold the same columns of numbers.
+
+        Args:
+            path: File or folder.
+            columns: Columns to read; by default all of the first file.
+
+        Raises:
+            FileNotFoundError: There is no such file, or no Parquet file in the folder.
+            ValueError: A file is damaged, lacks a column or holds one that is not of numbers; the message names both.
+        """
+        pieces: list[Piece] = []
+        names: tuple[str, ...] | None = None if columns is None else tuple(columns)
+        single = True
+        for file in _files(Path(path)):
+            described = _described(file)
+            names = names or tuple(described.schema_arrow.names)
+            single &= _only_single(described.schema_arrow, names, file)
+            for group in range(described.num_row_groups):
+                first = pieces[-1].first + pieces[-1].rows if pieces else 0
+                pieces.append(Piece(file, group, first, described.metadata.row_group(group).num_rows))
+        filled = tuple(piece for piece in pieces if piece.rows)
+        if not filled:
+            raise ValueError(f"{path} holds no rows")
+        return cls(names or (), filled, np.dtype(np.float32 if single else np.float64))
+
+    def __len__(self) -> int:
+        return self.pieces[-1].first + self.pieces[-1].rows
+
+    def read(self, piece: Piece) -> Rows:
+        """The rows of a piece.
+
+        Raises:
+            WorkFailed: The piece cannot be read, or a value is missing or infinite; the message names the file.
+        """
+        try:
+            table = pq.ParquetFile(piece.path).read_row_group(
+                piece.group, columns=list(self.columns), use_threads=False
+            )
+        except (pa.ArrowException, OSError) as error:
+            raise WorkFailed(f"cannot read {piece.path}: {reason_of(error)}") from error
+        rows = np.empty((len(table), len(self.columns)), dtype=self.dtype)
+        for place, name in enumerate(self.columns):
+            rows[:, place] = table.column(name).to_numpy()
+        if not np.isfinite(rows).all():
+            place, column = (int(found[0]) for found in np.nonzero(~np.isfinite(rows)))
+            where = f"row {place} of its row group {piece.group}, column {self.columns[column]!r}"
+            raise WorkFailed(f"{piece.path} holds a missing or infinite value: {where}; fill or remove it")
+        return rows
+
+    def at(self, numbers: NDArray[np.int64]) -> Rows:
+        """The rows with the given numbers, which must ascend; a pass over the files that holds no more than these."""
+        found = [np.empty((0, len(self.columns)), dtype=self.dtype)]
+        for piece in self.pieces:
+            inside = numbers[np.searchsorted(numbers, piece.first) : np.searchsorted(numbers, piece.first + piece.rows)]
+            if len(inside):
+                found.append(self.read(piece)[inside - piece.first])
+        return np.concatenate(found)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or folder {path}")
+    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    if not files:
+        raise FileNotFoundError(f"there is no .parquet file in {path}")
+    return files
+
+
+def _described(file: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(file)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{file} is damaged or no Parquet file: {reason_of(error)}") from error
+
+
+def _only_single(schema: pa.Schema, names: tuple[str, ...], file: Path) -> bool:
+    """Whether all columns are of single precision; raises a ``ValueError`` if one lacks or holds no numbers."""
+    for name in names:
+        if name not in schema.names:
+            raise ValueError(f"{file} lacks the column {name!r}")
+        kind = schema.field(name).type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+            raise ValueError(
+                f"{file}: the column {name!r} holds {kind}; only columns of numbers are read piece by piece: name "
+                "them, or encode it before"
+            )
+    return all(schema.field(name).type == pa.float32() for name in names)
