@@ -1,7 +1,7 @@
 """Small models and worlds, and a client that speaks with them."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from offmap.collaborative import SeparateGaussianDetector
 from offmap.density import MahalanobisDetector, NearestNeighborDetector
 from offmap.openset import AnalyticClassifier
 from offmap.service import Settings, create_app
@@ -35,6 +36,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     MahalanobisDetector(random_state=0).fit(table).save(folder / "table.safetensors")
     texts = AnalyticClassifier(width=40, calibration=0.5, encoder=TfidfVectorizer(), random_state=0)
     texts.fit(TEXTS, ["pay" if "pay" in text else "book" for text in TEXTS]).save(folder / "texts.safetensors")
+    entities = SeparateGaussianDetector(calibration=0.2, random_state=0)
+    entities.fit(X, np.repeat(["ann", "bob", "eve"], 100)).save(folder / "entities.safetensors")
     versions = folder / "versions"
     versions.mkdir()
     for version in (1, 2, 10):
@@ -49,9 +52,6 @@ def world(tmp_path: Path) -> Path:
         opened.observe(blobs([0, 1, 2, 3, 4], 12, seed=1)[0])
         assert len(opened.groups()) >= 2
     return tmp_path / "blobs.world"
-
-
-Serve = Callable[..., Any]
 
 
 @contextmanager

@@ -16,7 +16,14 @@ def fits(schema: dict[str, Any], value: Any, document: dict[str, Any]) -> bool:
         return fits(document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]], value, document)
     if "anyOf" in schema:
         return any(fits(each, value, document) for each in schema["anyOf"])
-    kinds = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float)}
+    kinds: dict[str, Any] = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "boolean": bool,
+        "integer": int,
+        "number": (int, float),
+    }
     kind = schema.get("type")
     if kind == "null" or kind is None:
         return kind is None or value is None

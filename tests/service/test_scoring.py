@@ -52,6 +52,21 @@ def test_columns_are_found_by_their_names(client: TestClient, files: Path, name:
     assert client.post(f"/v1/models/{name}/score", json={"rows": lists}).json()["novelty"] == expected
 
 
+def test_rows_are_scored_for_their_entities(client: TestClient, files: Path) -> None:
+    entities = ["ann", "bob", "nobody", "ann", "eve"]
+    model = offmap.load(files / "entities.safetensors")
+    known = np.array([True, True, False, True, True])
+    expected = model.assess(ROWS[known], np.array(entities)[known]).novelty.tolist()
+    found = client.post("/v1/models/entities/score", json={"rows": ROWS.tolist(), "entities": entities}).json()
+    assert [novelty for novelty, had in zip(found["novelty"], known, strict=True) if had] == expected
+    assert (found["novelty"][2], found["novel"][2], found["p_value"][2]) == (None, True, None)
+    inputs = tensor(ROWS)["inputs"] + [{"name": "entities", "shape": [5], "datatype": "BYTES", "data": entities}]
+    outputs = client.post("/v2/models/entities/infer", json={"inputs": inputs}).json()["outputs"]
+    assert outputs[0]["data"] == found["novelty"]
+    refused = client.post("/v1/models/entities/score", json={"rows": ROWS.tolist()})
+    assert (refused.status_code, "entities must name" in refused.json()["error"]) == (422, True)
+
+
 def _upload(frame: pd.DataFrame, kind: str) -> bytes:
     if kind == "application/vnd.apache.parquet":
         stream = io.BytesIO()

@@ -90,6 +90,13 @@ def test_pages_of_other_sites_are_refused(files: Path) -> None:
         assert client.post("/v1/models/numbers/score", json=GOOD, headers=own).status_code == 200
 
 
+def test_hosts_and_origins_that_are_no_addresses(files: Path) -> None:
+    with serving(models={"numbers": files / "numbers.safetensors"}) as client:
+        assert client.get("/v1/models", headers={"host": "[::1"}).status_code == 400
+        answer = client.post("/v1/models/numbers/score", json=GOOD, headers={"origin": "http://[::1"})
+        assert (answer.status_code, set(answer.json())) == (400, {"error"})
+
+
 def test_every_answer_has_the_headers_that_browsers_obey(guarded: TestClient) -> None:
     for path, headers in (("/sign-in", {}), ("/v1/models", {}), ("/nothing", BEARER), ("/v1/models", BEARER)):
         found = guarded.get(path, headers=headers).headers

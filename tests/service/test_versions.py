@@ -9,7 +9,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 import offmap
-from offmap.service import Limits
+from offmap.service import Limits, Settings, create_app
+from offmap.workflow import load_model
 from tests.service.conftest import WIDTH, serving
 
 ROWS = {"rows": [[0.5] * WIDTH]}
@@ -81,3 +82,23 @@ def test_no_request_fails_while_versions_are_swapped(versions: TestClient, files
     # Each answer is of one version alone, and says of which.
     assert all(answer.json()["novelty"] == novelty[answer.json()["version"]] for answer in answers)
     assert len({answer.json()["version"] for answer in answers}) > 1
+
+
+def test_a_service_that_loads_says_so(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go, done = threading.Event(), threading.Event()
+
+    def slow(*arguments: Any) -> Any:
+        assert go.wait(60)
+        return load_model(*arguments)
+
+    monkeypatch.setattr("offmap.service.models.load_model", slow)
+    settings = Settings(models={"numbers": files / "numbers.safetensors"})
+    app = create_app(settings, background=lambda error: done.set())
+    with TestClient(app, base_url="http://localhost") as client:
+        assert client.get("/v2/health/live").status_code == 200
+        for early in (client.get("/v2/health/ready"), client.post("/v1/models/numbers/score", json=ROWS)):
+            assert (early.status_code, early.headers["retry-after"]) == (503, "1")
+        go.set()
+        assert done.wait(60)
+        assert client.get("/v2/health/ready").status_code == 200
+        assert client.post("/v1/models/numbers/score", json=ROWS).status_code == 200

@@ -37,9 +37,13 @@ def serve(
 ) -> None:
     """Score over HTTP, and review what is new in a browser."""
     from offmap import parameters
-    from offmap.service import Limits, Settings
-    from offmap.service.server import serve as run
-    from offmap.service.server import sort_out
+
+    try:
+        from offmap.service import Limits, Settings
+        from offmap.service.server import serve as run
+        from offmap.service.server import sort_out
+    except ImportError as error:
+        raise ImportError(f"serve needs {error.name}: pip install '.[service]' in Offmap's folder") from error
 
     with terminal.messages(quiet) as tell:
         chosen = Limits(**dict(parameters.parse(Limits, each) for each in limits or ()))

@@ -1,7 +1,6 @@
 """The application: its parts, put together."""
 
 import asyncio
-import importlib.util
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -15,6 +14,7 @@ from offmap.service.guard import Guard, Rate
 from offmap.service.metrics import Metrics
 from offmap.service.models import Models
 from offmap.service.publishing import Publisher
+from offmap.service.review import routes
 from offmap.service.scorer import Scorer
 from offmap.service.security import Keys
 from offmap.service.settings import Settings
@@ -46,14 +46,10 @@ def create_app(settings: Settings, *, background: Callable[[Exception | None], N
     # Guesses of a token by one address: five at once, then one every ten seconds.
     state.guesses = Rate(0.1, 5)
     problems.install(app)
-    for part in (inference, scores, stream, acts, description, sign_in):
+    for part in (inference, scores, stream, acts, description, sign_in, routes):
         app.include_router(part.router)
     app.add_api_route("/metrics", _metrics, response_class=Response, tags=["Operation"])
     app.add_api_route("/", _start, include_in_schema=False)
-    if importlib.util.find_spec("offmap.service.review.routes") is not None:
-        from offmap.service.review.routes import router as review
-
-        app.include_router(review)
     app.add_middleware(BodyLimit, limits=settings.limits)
     app.add_middleware(Guard, settings=settings, keys=state.keys, ready=lambda: state.ready)
     return app

@@ -6,6 +6,8 @@ from fastapi import APIRouter, Request
 from jinja2 import Environment
 from starlette.responses import HTMLResponse
 
+from offmap.service.review.rendering import asset
+
 router = APIRouter(include_in_schema=False)
 _PAGE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
     """<!doctype html>
@@ -14,7 +16,7 @@ _PAGE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{ title }} {{ version }}</title>
-<link rel="stylesheet" href="/review/static/review.css">
+<link rel="stylesheet" href="{{ sheet }}">
 </head>
 <body>
 <main>
@@ -49,7 +51,11 @@ async def show(request: Request) -> HTMLResponse:
     """The page."""
     document = request.app.openapi()
     about = document["info"]
-    return HTMLResponse(_PAGE.render(title=about["title"], version=about["version"], tags=operations(document)))
+    return HTMLResponse(
+        _PAGE.render(
+            title=about["title"], version=about["version"], tags=operations(document), sheet=asset("review.css")
+        )
+    )
 
 
 def operations(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:

@@ -3,7 +3,7 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -61,7 +61,7 @@ class Guard:
             return answer(request, problem)
 
     def _require_host(self, headers: Headers) -> None:
-        name = urlsplit(f"//{headers.get('host', '')}").hostname
+        name = _parsed(f"//{headers.get('host', '')}").hostname
         if not self._keys.required and name not in self._settings.hosts:
             raise Problem(
                 421, "this service answers only under the name of its own machine; set OFFMAP_TOKEN for others"
@@ -70,7 +70,7 @@ class Guard:
     def _require_own_page(self, method: str, headers: Headers) -> None:
         """Refuses what a page of another site makes a browser send; clients that are no browsers send no origin."""
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
-        foreign = origin is not None and urlsplit(origin).netloc != headers.get("host")
+        foreign = origin is not None and _parsed(origin).netloc != headers.get("host")
         if method not in _SAFE and (foreign or site in ("cross-site", "same-site")):
             raise Problem(403, "requests from pages of other sites are refused")
 
@@ -93,6 +93,13 @@ class Guard:
         if self._ready() or scope["path"].startswith(_OPEN):
             return None
         return answer(request, Problem(503, "models are being loaded; try again in a moment", {"Retry-After": "1"}))
+
+
+def _parsed(address: str) -> SplitResult:
+    try:
+        return urlsplit(address)
+    except ValueError:
+        raise Problem(400, "the request has a host or an origin that is no address") from None
 
 
 class Rate:

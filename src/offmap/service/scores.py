@@ -1,6 +1,7 @@
 """``/v1/models``: score rows, texts or a table, say why rows are novel, and change the version in use."""
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -9,13 +10,14 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from offmap.cells import inert
+from offmap.explain import Explanation
 from offmap.explain import explain as explain_novelty
 from offmap.loop.access import taught_rows
 from offmap.service import openapi, schemas
 from offmap.service.given import given_rows, json_object, rows_of
 from offmap.service.inference import json_verdict
 from offmap.service.models import Loaded, Models, Slot
-from offmap.service.problems import Problem
+from offmap.service.problems import Problem, busy
 from offmap.workflow import promise_of
 
 router = APIRouter(prefix="/v1/models", tags=["Models"])
@@ -80,10 +82,22 @@ async def explain(request: Request, name: str) -> JSONResponse:
         raise Problem(413, f"{len(given.rows)} rows to explain are more than {limits.explained_rows}; send fewer")
     options: dict[str, Any] = {"counterfactual": bool(given.more.get("counterfactual", False))}
     options["reference"] = await _reference(state, loaded, given.more.get("reference"))
-    async with state.explaining:
-        found = await asyncio.to_thread(explain_novelty, loaded.model, given.rows, **options)
+    found = await _in_turn(state, partial(explain_novelty, loaded.model, given.rows, **options))
     explanations = [each.to_dict() | {"words": str(each)} for each in found]
     return JSONResponse({"model": loaded.name, "version": loaded.version, "explanations": explanations})
+
+
+async def _in_turn(state: Any, explaining: Callable[[], list[Explanation]]) -> list[Explanation]:
+    """Explains in a thread, one request at a time: it would slow down the scores of everyone else."""
+    seconds = state.settings.limits.answer_seconds
+    try:
+        await asyncio.wait_for(state.explaining.acquire(), seconds)
+    except TimeoutError:
+        raise busy(f"others had their rows explained for {seconds:g} s; try again later") from None
+    try:
+        return await asyncio.to_thread(explaining)
+    finally:
+        state.explaining.release()
 
 
 async def _reference(state: Any, loaded: Loaded, given: Any) -> Any:

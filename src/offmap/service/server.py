@@ -50,6 +50,7 @@ def _configuration(settings: Settings, loaded: Callable[[Exception | None], None
         log_level="warning",
         access_log=False,
         server_header=False,
+        limit_concurrency=settings.limits.connections,
         timeout_graceful_shutdown=round(settings.limits.shutdown_seconds),
     )
 

@@ -20,6 +20,7 @@ class Limits:
         explained_rows: Most rows that one request may have explained, which takes far longer than to score them.
         upload_seconds: Longest time for the body of a request to arrive.
         answer_seconds: Longest time that a request waits for its scores.
+        connections: Most connections at a time.
         queue: Most requests that wait to be scored, and most acts that wait for one world.
         batch_rows: Most rows that are scored together; small requests that wait at the same time share a batch.
         workers: Threads that score.
@@ -36,6 +37,7 @@ class Limits:
     explained_rows: Count = 20
     upload_seconds: Positive = 60.0
     answer_seconds: Positive = 60.0
+    connections: Count = 1000
     queue: Count = 256
     batch_rows: Count = 1024
     workers: Count = 1

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from offmap.service.problems import Problem
+from offmap.service.review.rendering import asset
 from offmap.service.security import COOKIE, Keys, set_session
 
 router = APIRouter(include_in_schema=False)
@@ -52,7 +53,7 @@ def _page(message: str) -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Sign in · Offmap</title>
-<link rel="stylesheet" href="/review/static/review.css">
+<link rel="stylesheet" href="{asset("review.css")}">
 </head>
 <body>
 <main class="sign-in">

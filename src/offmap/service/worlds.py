@@ -1,16 +1,19 @@
 """The worlds that a service holds open: one thread per world, so that acts on it never overlap."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
+from offmap.errors import reason_of
 from offmap.loop import OpenWorld, StaleActError
 from offmap.loop.access import require_unchanged
 from offmap.service.problems import Problem, busy
 from offmap.service.settings import Settings
 
 T = TypeVar("T")
+_LOG = logging.getLogger("offmap.service")
 
 
 class StaleAct(Problem):
@@ -143,7 +146,10 @@ class Worlds:
         while True:
             await asyncio.sleep(seconds)
             for handle in self._handles.values():
-                await handle.read(OpenWorld.refresh)
+                try:
+                    await handle.read(OpenWorld.refresh)
+                except (OSError, ValueError, Problem) as error:  # a database that is away may come back
+                    _LOG.warning("the world %s cannot be read: %s", handle.name, reason_of(error))
 
     def close(self) -> None:
         """Finishes what was accepted and lets go of every world."""

@@ -1,14 +1,13 @@
 """The dashboard: the rate of rejections, the p-values, drift, and what each version learnt."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from offmap.arrays import FloatArray
 from offmap.loop.promise import Calibration
-from offmap.loop.state import Row
+from offmap.loop.state import Label, Row
 from offmap.loop.timeline import Stream
 from offmap.loop.views import sentence
 from offmap.service.review.charts import Chart, Frame, Shape
@@ -111,11 +110,10 @@ def version_lines(desk: Desk) -> list[VersionLine]:
     ]
 
 
-def latest_rows(desk: Desk) -> list[tuple[int, Row, Any]]:
-    """The rows that came last, with what the model in use says of them."""
+def latest_rows(desk: Desk) -> list[tuple[Row, Label | None]]:
+    """The rows that came last, the last first, and the class as which each was learnt."""
     state = desk.world.state
-    numbers = list(state.rows)[: -_LATEST - 1 : -1]
-    return [(number, state.rows[number], state.rows[number].closest) for number in numbers]
+    return [(state.rows[number], state.taught.get(number)) for number in list(state.rows)[: -_LATEST - 1 : -1]]
 
 
 def _chart(

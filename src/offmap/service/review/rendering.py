@@ -7,7 +7,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from offmap.report.markup import number, percent, readable
+from offmap.report.markup import readable
 from offmap.service.review import charts, row_map
 from offmap.service.review.assets import ASSETS
 from offmap.service.review.keys import KEYS
@@ -38,11 +38,15 @@ def _environment() -> Environment:
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_harmless,
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     made.globals |= {"asset": asset, "address": address, "keys": KEYS, "charts": charts, "row_map": row_map}
-    made.filters |= {"number": number, "percent": percent, "safe_path": Markup}
+    made.filters["safe_path"] = Markup
+    # Compiled now rather than by the first visitor.
+    for name in made.list_templates():
+        made.get_template(name)
     return made
 
 
