@@ -20,7 +20,7 @@ _BLOCK = 1 << 18
 
 
 class Cost(NamedTuple):
-    """What a run took: seconds, seconds of all cores, megabytes over the memory of the process with its model loaded."""
+    """What a run took: seconds, seconds of all cores, and megabytes over the process with its model loaded."""
 
     seconds: float
     cpu_seconds: float
