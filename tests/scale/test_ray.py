@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    # The filter of a checkpoint, the scorer and the reader take one CPU each; with two, Ray would wait for ever.
+    # The filter of a checkpoint, the scorer and the reader take one CPU each.
     ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level="error")
     yield ray
     ray.shutdown()
@@ -73,7 +73,7 @@ def test_a_bad_file_is_named_and_the_run_resumes_with_another_engine(tmp_path: P
     (tmp_path / "rows.csv").write_text(bad)
     os.utime(tmp_path / "rows.csv", ns=(stamp, stamp))
     with pytest.raises(ValueError, match=r"rows\.csv.*300 scored rows are kept"):
-        score_files(model, tmp_path / "rows.csv", tmp_path / "s.csv", part_rows=100, engine="ray", workers=2)
+        score_files(model, tmp_path / "rows.csv", tmp_path / "s.csv", part_rows=100, engine="ray", workers=1)
     (tmp_path / "rows.csv").write_text(good)
     os.utime(tmp_path / "rows.csv", ns=(stamp, stamp))
     score_files(model, tmp_path / "rows.csv", tmp_path / "s.csv", part_rows=100, resume=True)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +20,10 @@ _BLOCK = 1 << 18
 
 
 class Cost(NamedTuple):
-    """What a run took: seconds, and megabytes over the memory that the process had with its model loaded."""
+    """What a run took: seconds, seconds of all cores, and megabytes over the process with its model loaded."""
 
     seconds: float
+    cpu_seconds: float
     megabytes: float
 
 
@@ -70,12 +71,12 @@ def _measured(task: dict[str, Any]) -> Cost:
     # A first call, so that what is loaded and built once counts as the model's memory.
     model.assess(random_rows(2048))
     _forget_peak()
-    before, start = _memory("VmRSS"), perf_counter()
+    before, start, cpu = _memory("VmRSS"), perf_counter(), process_time()
     if frame is not None:
         model.assess(frame)
     else:
         _stream(model, task)
-    return Cost(perf_counter() - start, (_memory("VmHWM") - before) / 1e3)
+    return Cost(perf_counter() - start, process_time() - cpu, (_memory("VmHWM") - before) / 1e3)
 
 
 def _read(source: list[str]) -> pd.DataFrame:
