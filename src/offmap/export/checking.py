@@ -93,9 +93,9 @@ def _require(name: str, right: NDArray[np.bool_]) -> None:
 
 def _slack(model: Any, novelty: NDArray[np.float64]) -> NDArray[np.float64]:
     """How far the novelty of each row may be off: a share of the spread of the scores, or of the score itself."""
-    held_out = model.promise_.calibration_novelty_
+    held_out = model.promise_.calibration_novelty_ if model.promise_.has_rows else novelty
     finite = held_out[np.isfinite(held_out)]
-    spread = float(np.std(finite)) if len(finite) > 1 else 0.0
+    spread = float(np.std(finite)) if len(finite) else 0.0
     size = np.abs(np.where(np.isfinite(novelty), novelty, 0.0))
     return np.asarray(_TOLERANCE * np.maximum(max(spread, 1e-9), size), dtype=np.float64)
 
