@@ -68,7 +68,7 @@ TABLES = (
     Table(
         name="scale-training-memory",
         source="No paper: the speed of this toolkit",
-        caption="Fits from Parquet files: rows per second, and memory, which does not grow with the number of rows.",
+        caption="Fits from Parquet files: rows per second, and memory, which hardly depends on the number of rows.",
         rows={"closed form of pairs": fit_pairs, "VAE, one epoch": fit_rows},
         columns=("1,000,000 rows", "10,000,000 rows"),
         metrics=("rows / s", "MiB above the start"),
