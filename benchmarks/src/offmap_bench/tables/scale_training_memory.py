@@ -52,10 +52,11 @@ def measure_memory(prepare: Callable[[Path, int, int], Callable[[], Any]], colum
     """Rows per second and memory of a fit from files, in a process of its own, whose peak is that of the fit."""
     count = int(column.split()[0].replace(",", ""))
     with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as process:
-        return process.submit(_fit_alone, prepare, count, seed).result()
+        return process.submit(fit_alone, prepare, count, seed).result()
 
 
-def _fit_alone(prepare: Callable[[Path, int, int], Callable[[], Any]], count: int, seed: int) -> dict[str, float]:
+def fit_alone(prepare: Callable[[Path, int, int], Callable[[], Any]], count: int, seed: int) -> dict[str, float]:
+    """Writes files and fits them; to be called in a fresh process."""
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         fit = prepare(Path(folder), count, seed)
