@@ -23,7 +23,6 @@ from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_
 from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.notices import warn_of_copies, warn_of_uncovered
 from offmap.calibration.split import Split, hold_out, uncovered
-from offmap.data.samplers import ParquetBatches
 from offmap.distributed import current
 from offmap.estimator import OpenWorldEstimator
 from offmap.fit_from_disk import fit_from_disk
@@ -53,9 +52,6 @@ class Detector(PromisedDetector, OpenWorldEstimator):
         input_shape_: Shape of one row.
         history_: Mean of each training term per epoch, by name.
     """
-
-    # Whether the method can train on rows that are read from files batch by batch.
-    trains_on_batches: ClassVar[bool] = False
 
     calibration: Fraction | Literal["cv"] = 0.1
     folds: Folds = 5
@@ -123,10 +119,6 @@ class Detector(PromisedDetector, OpenWorldEstimator):
     @abstractmethod
     def _fit(self, X: Tensor) -> None:
         """Learns from the training rows."""
-
-    def _fit_batches(self, sample: Tensor, batches: ParquetBatches) -> None:
-        """Learns from rows in files; ``sample`` holds others, for scales and validation. See ``trains_on_batches``."""
-        raise NotImplementedError
 
     @abstractmethod
     def _novelty(self, X: Tensor) -> Tensor:

@@ -2,11 +2,12 @@
 
 import os
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from torch import Tensor
 
 from offmap.arrays import Rows, shifted, to_tensor
 from offmap.data.parquet_rows import ParquetRows
@@ -20,6 +21,14 @@ _MOST_HELD_OUT, _MOST_WATCHED = 100_000, 50_000
 _WATCHED = 0.1
 
 
+@runtime_checkable
+class BatchTrained(Protocol):
+    """A detector that can train on batches, wherever their rows come from."""
+
+    def _fit_batches(self, sample: Tensor, batches: ParquetBatches) -> None:
+        """Learns from batches; ``sample`` holds other rows, for scales and validation."""
+
+
 def fit_from_disk(detector: Any, path: str | os.PathLike[str]) -> None:
     """Trains a detector on the rows of a Parquet file or a folder of them, and sets its threshold.
 
@@ -27,7 +36,7 @@ def fit_from_disk(detector: Any, path: str | os.PathLike[str]) -> None:
     features and tell when to stop. The others are read again in each epoch.
 
     Args:
-        detector: A detector that trains on batches.
+        detector: The detector, which must be a ``BatchTrained`` one.
         path: File or folder.
     """
     _require_streamable(detector)
@@ -51,8 +60,8 @@ def fit_from_disk(detector: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _require_streamable(detector: Any) -> None:
-    name = type(detector).__name__
-    if not detector.trains_on_batches:
+    name, batch_trained = type(detector).__name__, isinstance(detector, BatchTrained)
+    if not batch_trained:
         raise ValueError(f"X is a path, but {name} needs all rows in memory; read them, and give X as an array")
     if detector.calibration == "cv" or detector.contamination or detector.encoder is not None or detector.image_shape:
         raise ValueError(

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.optim import SGD, Adam, SparseAdam
+from torch.optim import SGD, Adam, Optimizer, SparseAdam
 
 from offmap.calibration.split import hold_out
+from offmap.checkpoint import Checkpoint
 from offmap.density import NearestNeighborDetector, VAEDetector
 from offmap.distributed import Processes
 from offmap.errors import WorkFailed
@@ -109,6 +110,36 @@ def test_statistics_are_averaged_and_each_process_draws_its_own_noise(
     np.testing.assert_array_equal(one, other)
     assert len(set(noise) | set(other_noise)) == len(noise) + len(other_noise)
     np.testing.assert_array_equal(noise, results(pool, tmp_path, 2, normalised)[0][1])
+
+
+def checkpointed(_: Processes, path: Path, stop_at: int) -> np.ndarray:
+    """Weights after training with noise; a run that stops on the way leaves a checkpoint."""
+    steps = iter(range(1, 10_000))
+    with local_seed(0):
+        network = nn.Linear(2, 1)
+        optimizer = Adam(network.parameters(), lr=0.05)
+
+        def terms(batch: Batch) -> dict[str, Tensor]:
+            if next(steps) == stop_at:
+                raise ValueError("stopped")
+            return {"loss": (network(batch[0]) + torch.randn(len(batch[0]), 1)).square().mean()}
+
+        state: dict[str, nn.Module | Optimizer] = {"network": network, "optimizer": optimizer}
+        batches, file = Batches((ROWS,), size=9), Checkpoint(path, "run")
+        train(descend(optimizer, terms), batches, epochs=6, state=state, checkpoint=file)
+    return flat(network).numpy()
+
+
+def test_a_stopped_run_is_resumed_by_all_processes(pool: ProcessPoolExecutor, tmp_path: Path) -> None:
+    whole, _ = results(pool, tmp_path, 2, checkpointed, tmp_path / "whole", 0)
+    for each in several.start(pool, 2, tmp_path, checkpointed, tmp_path / "part", 11):
+        with pytest.raises((ValueError, WorkFailed), match="stopped"):
+            each.result(timeout=60)
+    assert (tmp_path / "part").exists()
+    resumed = results(pool, tmp_path, 2, checkpointed, tmp_path / "part", 0)
+    for weights in resumed:
+        np.testing.assert_array_equal(weights, whole)
+    assert not (tmp_path / "part").exists()
 
 
 def vae(_: Processes) -> VAEDetector:

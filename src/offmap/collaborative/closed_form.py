@@ -68,7 +68,6 @@ class ClosedFormDetector(EntityDetector):
 
     Attributes:
         centre_: Mean of the embeddings of the fitted entities.
-        moments_: Sums over the rows, which ``offmap.scale.merge`` adds; after ``fit_shard`` only.
 
     Example:
         >>> import numpy as np
@@ -105,7 +104,7 @@ class ClosedFormDetector(EntityDetector):
     def fit_shard(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> Self:
         """Returns a model of other rows with the features and the ridge of this one, for ``offmap.scale.merge``.
 
-        All rows train; there is no threshold until the shards are merged.
+        All rows train; there is no threshold until the shards are merged. The sums to add are kept in ``moments_``.
 
         Args:
             X: Rows or images of a part of the data.

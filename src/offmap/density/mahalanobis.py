@@ -32,7 +32,6 @@ class MahalanobisDetector(Detector):
         scaler_: Mean and standard deviation of each feature, a ``torch.nn.Module``.
         mean_: The mean $\mu$ of the standardised rows.
         factor_: A matrix $F$ with $F F^\top = \Sigma^{-1}$.
-        moments_: Sums over all rows, which ``offmap.scale.merge`` adds; after ``fit_shard`` only.
         history_: Empty: nothing is trained.
         promise_: The ``Promise`` that decides, fitted on the calibration rows.
         threshold_: Rows with a novelty above it are flagged.
@@ -69,7 +68,7 @@ class MahalanobisDetector(Detector):
     def fit_shard(self, X: ArrayLike) -> Self:
         """Fits a part of the rows and keeps the sums that ``offmap.scale.merge`` adds, over all rows of the part.
 
-        They are three matrices of features × features.
+        They are three matrices of features × features, in ``moments_``.
 
         Args:
             X: Normal rows.

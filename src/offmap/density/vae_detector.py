@@ -90,7 +90,6 @@ class VAEDetector(Detector):
     """
 
     spatial: ClassVar[bool] = True
-    trains_on_batches: ClassVar[bool] = True
 
     likelihood: LikelihoodName = "gaussian_learned"
     novelty_score: Literal["auto"] | ScoreName | Score = "auto"

@@ -52,10 +52,11 @@ def measure_memory(prepare: Callable[[Path, int, int], Callable[[], Any]], colum
     """Rows per second and memory of a fit from files, in a process of its own, whose peak is that of the fit."""
     count = int(column.split()[0].replace(",", ""))
     with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as process:
-        return process.submit(_fit_alone, prepare, count, seed).result()
+        return process.submit(fit_alone, prepare, count, seed).result()
 
 
-def _fit_alone(prepare: Callable[[Path, int, int], Callable[[], Any]], count: int, seed: int) -> dict[str, float]:
+def fit_alone(prepare: Callable[[Path, int, int], Callable[[], Any]], count: int, seed: int) -> dict[str, float]:
+    """Writes files and fits them; to be called in a fresh process."""
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         fit = prepare(Path(folder), count, seed)
@@ -68,7 +69,7 @@ TABLES = (
     Table(
         name="scale-training-memory",
         source="No paper: the speed of this toolkit",
-        caption="Fits from Parquet files: rows per second, and memory, which does not grow with the number of rows.",
+        caption="Fits from Parquet files: rows per second, and memory, which hardly depends on the number of rows.",
         rows={"closed form of pairs": fit_pairs, "VAE, one epoch": fit_rows},
         columns=("1,000,000 rows", "10,000,000 rows"),
         metrics=("rows / s", "MiB above the start"),
