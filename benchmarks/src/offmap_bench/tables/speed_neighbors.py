@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from offmap.scores import KNearest, Outputs, scored
@@ -13,6 +14,7 @@ from offmap_bench.table import Table
 from offmap_bench.tables.speed import SOURCE
 
 ROWS, FEATURES, QUERIES = 100_000, 384, 1024
+Rows = NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,10 +22,22 @@ class Search:
     """Who searches.
 
     Args:
-        ours: Offmap's batched products; else scikit-learn's brute force.
+        ours: Offmap's batched products; else scikit-learn.
     """
 
     ours: bool
+
+
+def _seconds(method: Search, known: Rows, queries: Rows, algorithm: Literal["brute", "kd_tree"]) -> float:
+    """How long the search takes, once it is prepared."""
+    score = KNearest().fit(Outputs(torch.from_numpy(known)))
+    rival = None if method.ours else NearestNeighbors(n_neighbors=1, algorithm=algorithm).fit(known)
+    start = perf_counter()
+    if rival is None:
+        scored(score, Outputs(torch.from_numpy(queries)))
+    else:
+        rival.kneighbors(queries)
+    return perf_counter() - start
 
 
 def measure(method: Any, column: str, seed: int) -> dict[str, float]:
@@ -33,14 +47,7 @@ def measure(method: Any, column: str, seed: int) -> dict[str, float]:
     threads = torch.get_num_threads()
     torch.set_num_threads(int(column.split()[0]))
     try:
-        score = KNearest().fit(Outputs(torch.from_numpy(known))) if method.ours else None
-        search = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(known)
-        start = perf_counter()
-        if score is not None:
-            scored(score, Outputs(torch.from_numpy(queries)))
-        else:
-            search.kneighbors(queries)
-        return {"rows / s": QUERIES / (perf_counter() - start)}
+        return {"rows / s": QUERIES / _seconds(method, known, queries, "brute")}
     finally:
         torch.set_num_threads(threads)
 
@@ -61,4 +68,32 @@ NEIGHBORS = Table(
     "the rate is that of the machine's matrix product; other work on the machine lowers it. scikit-learn's threads "
     "are not set by the column.",
 )
-TABLES = (NEIGHBORS,)
+
+
+def measure_index(method: Any, column: str, seed: int) -> dict[str, float]:
+    """Rows per second of a search among rows of so many features, in one thread."""
+    rng, features = np.random.default_rng(seed), int(column.split()[0])
+    known, queries = (rng.standard_normal((rows, features)).astype(np.float32) for rows in (ROWS, QUERIES))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return {"rows / s": QUERIES / _seconds(method, known, queries, "kd_tree")}
+    finally:
+        torch.set_num_threads(threads)
+
+
+INDEX = Table(
+    name="speed-neighbors-index",
+    source=SOURCE,
+    caption="Rows per second for which the nearest of 100,000 known rows is found: products, and a k-d tree.",
+    rows={"Offmap, products": Search(ours=True), "scikit-learn, k-d tree": Search(ours=False)},
+    columns=("3 features", "8 features", "16 features", "32 features"),
+    metrics=("rows / s",),
+    measure=measure_index,
+    seeds={"cpu": range(3)},
+    profiles={"cpu": {}},
+    formats={"rows / s": ",.0f"},
+    higher_is_better={"rows / s": True},
+    notes="1,024 queries, single precision, one thread, normal features; to build the tree is not counted.",
+)
+TABLES = (NEIGHBORS, INDEX)
