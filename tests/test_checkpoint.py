@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
+from offmap import tensorfile
 from offmap.checkpoint import Checkpoint
 from offmap.density import VAEDetector
 from offmap.nets import ConvEncoder
@@ -86,6 +87,26 @@ def test_a_checkpoint_of_another_run_or_another_file_is_refused_and_kept(tmp_pat
     path.write_bytes(left[:-1])
     with pytest.raises(ValueError, match=r"run\.safetensors is not a whole safetensors file"):
         noisy_run(path)
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [("parts", {}), ("random", torch.zeros(3)), ("parts", {"network": {"weight": torch.zeros(1)}}), ("record", None)],
+)
+def test_a_checkpoint_whose_content_was_edited_is_refused_and_kept(tmp_path: Path, part: str, value: Any) -> None:
+    path = tmp_path / "run.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        noisy_run(path, stop_at=9)
+    content = tensorfile.read(path)
+    if value is None:
+        del content[part]
+    else:
+        content[part] = value
+    tensorfile.write(path, content)
+    left = path.read_bytes()
+    with pytest.raises(ValueError, match=r"checkpoint .*run\.safetensors does not fit the run: .+; remove it"):
+        noisy_run(path)
+    assert path.read_bytes() == left
 
 
 SAMPLE = np.random.default_rng(0).normal(size=(200, 3))

@@ -66,6 +66,12 @@ def test_ids_that_no_int64_holds_are_refused() -> None:
     assert check_ids(np.array([5], dtype=np.uint64)).dtype == np.int64
 
 
+@pytest.mark.parametrize("entity", [2**63, -(2**63) - 1, 2**70])
+def test_python_integers_that_no_int64_holds_are_refused(entity: int) -> None:
+    with pytest.raises(ValueError, match="must be (all )?integers"):
+        check_ids([entity, 5])
+
+
 def test_a_verdict_names_entities_as_they_were_given() -> None:
     X, entities = ring()
     names = np.array([f"device {entity}" for entity in entities])

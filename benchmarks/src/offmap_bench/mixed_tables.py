@@ -18,11 +18,11 @@ Labels = NDArray[np.int64]
 COUNTRIES, SHOPS = ("FR", "DE", "IT", "ES", "PT"), ("grocer", "fuel", "clothes", "travel", "jewels")
 
 
-def cards(rng: Rng, n: int = 6000, frauds: int = 300) -> tuple[pd.DataFrame, Labels]:
+def cards(rng: Rng, n: int = 6000, frauds: int = 300, changed: int = 2) -> tuple[pd.DataFrame, Labels]:
     """Card payments: a customer has a country and a usual amount, and each kind of shop its hours and prices.
 
-    A fraud is a payment with two of four changes: another country, at night, an amount that suits another kind of shop,
-    a card that is not present though the shop needs it.
+    A fraud is a payment with ``changed`` of four changes: another country, at night, an amount that suits another kind
+    of shop, a card that is not present though the shop needs it.
     """
     kind = rng.choice(len(SHOPS), size=n, p=[0.5, 0.2, 0.15, 0.1, 0.05])
     home = rng.choice(len(COUNTRIES), size=n, p=[0.4, 0.3, 0.15, 0.1, 0.05])
@@ -31,7 +31,7 @@ def cards(rng: Rng, n: int = 6000, frauds: int = 300) -> tuple[pd.DataFrame, Lab
     present = rng.random(n) < np.array([0.98, 1.0, 0.7, 0.1, 0.9])[kind]
     abroad = rng.random(n) < 0.03
     fraud = np.arange(n) < frauds
-    changes = np.array([rng.permutation(4) < 2 for _ in range(n)]) & fraud[:, None]
+    changes = np.array([rng.permutation(4) < changed for _ in range(n)]) & fraud[:, None]
     abroad |= changes[:, 0]
     hour = np.where(changes[:, 1], rng.uniform(1, 5, n), hour)
     amount = np.where(changes[:, 2], np.exp(rng.normal(np.array([6.0, 6.5, 7.5, 3.0, 3.0])[kind], 0.4)), amount)

@@ -38,7 +38,7 @@ def explain(
 ) -> list[Explanation]:
     """Says of each row why it is novel: which parts of it, compared with what, and what would make it normal.
 
-    Rows of a table are explained by their columns, texts by their clauses (or words, where there is one clause only),
+    Rows of a table are explained by their columns, texts by their clauses (or phrases, where there is one clause only),
     images by places. No labels are needed. The replacements are scored in batches, so that many rows are explained
     in few calls of the model.
 

@@ -1,7 +1,8 @@
-"""Texts: clauses, or the words of a single clause, which are left out one by one."""
+"""Texts: clauses, or the phrases of a single clause, which are left out one by one."""
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -15,7 +16,7 @@ Encode = Callable[[Sequence[str]], Any]
 
 @final
 class Words(Composition):
-    """Texts whose parts are their clauses, or their words where there is only one clause.
+    """Texts whose parts are their clauses, or where there is only one clause its words, in at most six phrases.
 
     A replaced part is left out; a text of which every part is replaced becomes the reference text.
 
@@ -77,8 +78,14 @@ class Words(Composition):
 
 def _parts(text: str) -> list[str]:
     clauses = [clause.strip() for clause in _BETWEEN_CLAUSES.split(text) if re.search(r"\w", clause)]
-    words = text.split()
-    return clauses if len(clauses) > 1 else words or [text]
+    return clauses if len(clauses) > 1 else _phrases(text.split()) or [text]
+
+
+def _phrases(words: list[str]) -> list[str]:
+    """Words that follow one another, in at most six groups: each part costs an encoding of the text without it."""
+    count = min(len(words), _MOST_PHRASES)
+    ends = [len(words) * place // count for place in range(count + 1)] if count else []
+    return [" ".join(words[start:end]) for start, end in pairwise(ends)]
 
 
 def _letters(reference: Sequence[str]) -> Encode:
@@ -86,6 +93,7 @@ def _letters(reference: Sequence[str]) -> Encode:
     return vectorizer.transform
 
 
+_MOST_PHRASES = 6
 _CONJUNCTIONS = r"(?:and|but|or|also|plus|then|so|because|while)"
 # Behind a punctuation mark, or before a conjunction that has at least two words on each side.
 _BETWEEN_CLAUSES = re.compile(rf"(?<=[.,;:!?])\s+|(?<=\w\s)(?<!^)(?={_CONJUNCTIONS}\s+\S+\s+\S+)", re.IGNORECASE)

@@ -200,7 +200,7 @@ TABLES = (
         "texts that the model finds normal a text of CLINC on another subject is joined, before or behind it, by a "
         "conjunction, a full stop, a comma or nothing; those that are flagged then are explained. first: the part with "
         "the largest contribution lies in the foreign clause. first_tfidf: the same of the part that is least like any "
-        "known text by TF-IDF of words. Parts are clauses, or words where no joint is found. seconds: CPU "
+        "known text by TF-IDF of words. Parts are clauses, or phrases where no joint is found. seconds: CPU "
         "time per 1,000 texts, with counterfactuals, on one thread; a text that was encoded before costs nothing.",
         higher_is_better={"first": True, "first_tfidf": True, "passes": True, "seconds": False},
         formats={"first": ".1%", "first_tfidf": ".1%", "passes": ".1%", "seconds": ".1f", "rows": ".0f"},

@@ -62,14 +62,14 @@ def _scores(entrant: Entrant, training: pd.DataFrame, tested: pd.DataFrame, seed
         if not entrant.by_hand:
             return np.asarray(detector.fit(training).novelty(tested))
         encoder = by_hand(training)
-        rows = encoder.fit_transform(_plain(training))
+        rows = encoder.fit_transform(plain_table(training))
         detector.fit(rows)
-        return novelty(detector, encoder.transform(_plain(tested)))
+        return novelty(detector, encoder.transform(plain_table(tested)))
 
 
 def by_hand(training: pd.DataFrame) -> ColumnTransformer:
     """Medians for gaps, mean 0 and standard deviation 1 for numbers, one-hot for words; unseen words are all 0."""
-    plain = _plain(training)
+    plain = plain_table(training)
     words = [name for name in plain.columns if not pd.api.types.is_numeric_dtype(plain[name])]
     numbers = [name for name in plain.columns if name not in words]
     return ColumnTransformer(
@@ -80,7 +80,7 @@ def by_hand(training: pd.DataFrame) -> ColumnTransformer:
     )
 
 
-def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+def plain_table(frame: pd.DataFrame) -> pd.DataFrame:
     """The table without its id; a time becomes its hour and its day, a truth value 0 or 1."""
     plain = frame.drop(columns=["payment", "currency"], errors="ignore")
     for name in plain.columns:

@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import kurtosis
 from sklearn.preprocessing import StandardScaler
 
 from offmap.data.table.cells import Read, as_booleans, as_numbers, as_words
 
-__all__ = ["CategoryCodec", "Codec", "Encoded", "NumberCodec", "Standard"]
+__all__ = ["CategoryCodec", "Codec", "Encoded", "NumberCodec", "Standard", "check_codec", "state_of"]
 
 Floats = NDArray[np.float64]
 # Categories of a smaller share get no feature of their own: methods that standardise would blow it up.
@@ -205,6 +206,17 @@ class CategoryCodec:
 def state_of(codec: Any) -> dict[str, Any]:
     """A codec as plain values."""
     return asdict(codec)
+
+
+def check_codec(name: str, codec: Any) -> None:
+    """Raises an error unless a codec that was read from a file encodes a gap and texts to finite features."""
+    standard = codec.rarity if isinstance(codec, CategoryCodec) else codec.standard
+    numbers = np.array([standard.mean, standard.scale], dtype=np.float64)
+    made = codec.encode(pd.Series([None, *getattr(codec, "values", [])[:1]], dtype=object)).features
+    if not np.isfinite(numbers).all() or not (numbers[1] > 0).all() or made.shape[1] != len(codec.feature_names):
+        raise ValueError(f"what is known of the column {name!r} does not fit together")
+    if not np.isfinite(made).all() or not isinstance(codec.about, str):
+        raise ValueError(f"the features of the column {name!r} must be finite")
 
 
 def _surprise(counts: Any, total: Any) -> Floats:

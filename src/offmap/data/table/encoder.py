@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from offmap import parameters
-from offmap.data.table.columns import CategoryCodec, Codec, Encoded, NumberCodec, Standard, state_of
+from offmap.data.table.columns import CategoryCodec, Codec, Encoded, NumberCodec, Standard, check_codec, state_of
 from offmap.data.table.dates import DateCodec
 from offmap.data.table.kinds import KINDS, Finding, kind_of
 from offmap.data.table.problems import cell_problems, raise_problems, repeated_columns
@@ -113,6 +113,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Makes the codecs from what is kept of them; loading a model calls it too."""
         if hasattr(self, "columns_"):
             self._codecs = {name: _restored(state) for name, state in self.columns_.items()}
+
+    def _check_fitted(self) -> None:
+        """Raises an error unless every column can be encoded; what a model file says of them may be anything."""
+        if not hasattr(self, "columns_"):
+            return
+        reasons = isinstance(self.left_out_, dict) and all(isinstance(why, str) for why in self.left_out_.values())
+        if not reasons or not {type(name) for name in [*self.columns_, *self.identifiers_]} <= {str}:
+            raise ValueError("columns_, left_out_ and identifiers_ must hold names and texts")
+        for name, codec in self._codecs.items():
+            check_codec(name, codec)
 
     def _codec(self, column: Any, found: Finding) -> Codec:
         if found.read is None:
