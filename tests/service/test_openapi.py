@@ -75,6 +75,7 @@ def test_every_address_is_on_the_page(client: TestClient) -> None:
 
 def test_refusals_are_described(client: TestClient) -> None:
     document = client.get("/openapi.json").json()
+    assert "HTTPValidationError" not in str(document)
     score = document["paths"]["/v1/models/{name}/score"]["post"]
     assert {"200", "401", "404", "413", "415", "422", "429"} <= set(score["responses"])
     assert {"application/json", "text/csv", "multipart/form-data"} <= set(score["requestBody"]["content"])

@@ -122,12 +122,34 @@ def test_one_bad_request_in_a_batch_hurts_no_other(slow: Slow) -> None:
     assert len(first) == len(third) == 1
 
 
-def test_a_request_that_waits_too_long_is_told_so(slow: Slow) -> None:
+def test_a_request_that_waits_too_long_is_told_so_and_not_scored(slow: Slow) -> None:
+    rows = np.zeros((1, WIDTH))
+
     async def run() -> None:
-        scorer = Scorer(Limits(answer_seconds=0.05), lambda *told: None)
-        with pytest.raises(Problem, match=r"not scored within 0\.05 s"):
-            await scorer.score(Loaded("m", "1", slow), np.zeros((1, WIDTH)))  # type: ignore[arg-type]
+        scorer = Scorer(Limits(answer_seconds=0.2), lambda *told: None)
+        tasks = await started(scorer, Loaded("m", "1", slow), slow, [rows, rows])  # type: ignore[arg-type]
+        for task in tasks:
+            with pytest.raises(Problem, match=r"not scored within 0\.2 s"):
+                await task
         slow.go.set()
-        scorer.close()
+        await asyncio.to_thread(scorer.close)
 
     asyncio.run(run())
+    assert slow.sizes == [1]
+
+
+def test_counting_that_fails_leaves_nobody_without_an_answer(slow: Slow, caplog: pytest.LogCaptureFixture) -> None:
+    slow.go.set()
+
+    def told(*arguments: object) -> None:
+        raise RuntimeError("no counter")
+
+    async def run() -> int:
+        scorer = Scorer(Limits(), told)
+        loaded = Loaded("m", "1", slow)  # type: ignore[arg-type]
+        found = [await scorer.score(loaded, np.zeros((1, WIDTH))) for _ in range(3)]
+        await asyncio.to_thread(scorer.close)
+        return len(found)
+
+    assert asyncio.run(run()) == 3
+    assert "no counter" in caplog.text

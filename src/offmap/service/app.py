@@ -8,7 +8,7 @@ from fastapi import FastAPI, Request
 from starlette.responses import RedirectResponse, Response
 
 from offmap import __version__
-from offmap.service import acts, description, inference, problems, scores, sign_in, stream
+from offmap.service import acts, description, inference, problems, reading, scores, sign_in, stream
 from offmap.service.bodies import BodyLimit
 from offmap.service.guard import Guard, Rate
 from offmap.service.metrics import Metrics
@@ -46,7 +46,7 @@ def create_app(settings: Settings, *, background: Callable[[Exception | None], N
     # Guesses of a token by one address: five at once, then one every ten seconds.
     state.guesses = Rate(0.1, 5)
     problems.install(app)
-    for part in (inference, scores, stream, acts, description, sign_in, routes):
+    for part in (inference, scores, reading, stream, acts, description, sign_in, routes):
         app.include_router(part.router)
     app.add_api_route("/metrics", _metrics, response_class=Response, tags=["Operation"])
     app.add_api_route("/", _start, include_in_schema=False)

@@ -12,7 +12,9 @@ def refusals(**statuses: str) -> dict[int | str, dict[str, Any]]:
 
 
 _COMMON = {"_401": "No token.", "_429": "Too many requests, or the queue is full; see Retry-After."}
-UNKNOWN = refusals(_404="There is no such model or version.", **_COMMON)
+UNKNOWN = refusals(_404="There is no such model or version.", _422="The request is not as described.", **_COMMON)
+SWITCHED = UNKNOWN | refusals(_409="There is no version to return to, or a world makes its versions itself.")
+READ = refusals(_404="There is no such world or row.", _422="The request is not as described.", **_COMMON)
 LOADING = refusals(_503="Models are being loaded.")
 BAD_ROWS = refusals(
     _404="There is no such model, version or world.",

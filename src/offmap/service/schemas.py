@@ -207,30 +207,3 @@ class Audited(Done):
     """The rows to label."""
 
     rows: list[AuditRow]
-
-
-class WorldStatus(BaseModel):
-    """Where a world stands."""
-
-    model_config = ConfigDict(extra="allow")
-    revision: int
-    version: int | None
-    classes: int
-    observed: int
-    waiting: int
-    groups: dict[str, int]
-    to_learn: int
-    alpha: float
-    promise_holds: bool
-    promise: str
-    audit_rows_needed: int
-
-
-class Entry(BaseModel):
-    """One decision, undo or redo: the revision that it made, what was done and when, and whether it still counts."""
-
-    number: int
-    kind: str
-    sentence: str
-    at: str
-    stands: bool

@@ -1,6 +1,7 @@
 """Scores rows in worker threads: small requests that wait at the same time share a batch, and the queue is bounded."""
 
 import asyncio
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from offmap.service.settings import Limits
 from offmap.verdict import Verdict
 from offmap.workflow.entities import assess_entities
 
+_LOG = logging.getLogger("offmap.service")
 Told = Callable[[Loaded, Verdict, float], None]
 
 
@@ -113,26 +115,32 @@ class Scorer:
             start = perf_counter()
             results = _assessed(batch)
             seconds = perf_counter() - start
-            loop = batch[0].future.get_loop()
-            loop.call_soon_threadsafe(_resolve, batch, results)
+            batch[0].future.get_loop().call_soon_threadsafe(_resolve, batch, results)
+            self._count(batch, results, seconds)
+
+    def _count(self, batch: Sequence[Job], results: Sequence[Verdict | Exception], seconds: float) -> None:
+        try:
             for job, result in zip(batch, results, strict=True):
                 if isinstance(result, Verdict):
                     self._told(job.loaded, result, seconds)
+        except Exception:  # a thread that ended here would leave every later request unanswered
+            _LOG.exception("rows that were scored could not be counted")
 
     def _next_batch(self) -> list[Job]:
         """The job that waits longest, and those that can be scored with it; none when the service stops."""
         with self._ready:
-            self._ready.wait_for(lambda: self._jobs or not self._open)
-            if not self._jobs:
-                return []
-            batch = [self._jobs.popleft()]
-            rows, later = len(batch[0].rows), deque[Job]()
-            while self._jobs:
-                job = self._jobs.popleft()
+            while True:
+                self._ready.wait_for(lambda: self._jobs or not self._open)
+                # Those who waited too long have left.
+                waiting = [job for job in self._jobs if not job.future.cancelled()]
+                self._jobs.clear()
+                if waiting or not self._open:
+                    break
+            batch, rows = waiting[:1], sum(len(job.rows) for job in waiting[:1])
+            for job in waiting[1:]:
                 fits = job.kind == batch[0].kind and rows + len(job.rows) <= self._limits.batch_rows
-                (batch if fits else later).append(job)
+                (batch if fits else self._jobs).append(job)
                 rows += len(job.rows) if fits else 0
-            self._jobs = later
             return batch
 
 

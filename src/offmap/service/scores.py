@@ -109,13 +109,13 @@ async def _reference(state: Any, loaded: Loaded, given: Any) -> Any:
     return None
 
 
-@router.post("/{name}/use", responses=openapi.UNKNOWN)
+@router.post("/{name}/use", responses=openapi.SWITCHED)
 async def use(request: Request, name: str, wanted: schemas.UseVersion) -> schemas.ModelVersions:
     """Puts a version into use: it is loaded first and swapped in at once, so that no request fails or waits."""
     return await _switched(request, name, wanted.version)
 
 
-@router.post("/{name}/rollback", responses=openapi.UNKNOWN)
+@router.post("/{name}/rollback", responses=openapi.SWITCHED)
 async def rollback(request: Request, name: str) -> schemas.ModelVersions:
     """Returns to the version that was in use before."""
     return await _switched(request, name, None)

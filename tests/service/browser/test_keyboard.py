@@ -143,6 +143,30 @@ def test_skip_split_discard_and_undo_of_an_earlier_act(server: Server, page: Pag
     expect(page.locator(".history li.undone")).to_have_count(3)
 
 
+def test_keys_that_are_pressed_faster_than_the_service_answers_are_not_lost(server: Server, page: Page) -> None:
+    page.goto(f"{server.address}/review/digits")
+    [first, second, third, *_] = [group["id"] for group in groups(server)]
+    for _ in range(3):
+        page.keyboard.press("s")
+    expect(page.locator("#notice")).to_contain_text(f"Group {third} skipped")
+    assert [group["id"] for group in groups(server) if group["status"] == "skipped"] == [first, second, third]
+    for _ in range(3):
+        page.keyboard.press("u")
+    expect(page.locator("#notice")).to_contain_text(f"Undone: Group {first} skipped")
+
+
+def test_why_a_row_is_unusual_is_one_key_away(server: Server, page: Page) -> None:
+    page.goto(f"{server.address}/review/digits")
+    group = page.locator("#title").inner_text().split(" ")[1]
+    page.keyboard.press("x")
+    page.keyboard.press("w")
+    expect(page.get_by_role("heading", name="What makes it unusual")).to_be_visible()
+    expect(page.locator(".reasons li").first).to_contain_text("%")
+    expect(page.locator(".near img")).to_have_count(6)
+    page.keyboard.press("w")
+    expect(page.locator("#title")).to_contain_text(f"Group {group} ")
+
+
 def test_help_opens_lists_the_keys_and_turns_single_keys_off(server: Server, page: Page) -> None:
     page.goto(f"{server.address}/review/digits")
     page.keyboard.press("?")

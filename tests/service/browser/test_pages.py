@@ -111,7 +111,7 @@ def test_every_key_of_the_help_has_its_place(server: Server, page: Page) -> None
     page.keyboard.press("j")
     expect(page.locator("#title")).to_be_focused()
     present = set(page.eval_on_selector_all("[data-key]", "found => found.map((one) => one.dataset.key)"))
-    wanted = {key for lines in KEYS.values() for key, _ in lines} - {"x", "Esc", "1 – 6", ".", ","}
+    wanted = {key for lines in KEYS.values() for key, _ in lines} - {"x", "w", "Esc", "1 – 6", ".", ","}
     assert wanted <= present
     assert {"1", "2"} <= present
 

@@ -92,10 +92,10 @@ def deck(desk: Desk, numbers: Sequence[int], near: int = 1) -> Deck:
     return Deck(kind_of(rows), cards, columns)
 
 
-def known_cards(desk: Desk, found: Sequence[KnownRow]) -> list[Near]:
-    """Known rows by themselves."""
-    contents, _ = _contents(desk, [near.row for near in found], list(map(_described, found)))
-    return [Near(str(near.label), content) for near, content in zip(found, contents, strict=True)]
+def known_cards(desk: Desk, found: Sequence[KnownRow]) -> tuple[list[Near], tuple[str, ...]]:
+    """Known rows by themselves, and the heads of their columns."""
+    contents, columns = _contents(desk, [near.row for near in found], list(map(_described, found)))
+    return [Near(str(near.label), content) for near, content in zip(found, contents, strict=True)], columns
 
 
 def picture_of(desk: Desk, number: int) -> bytes | None:

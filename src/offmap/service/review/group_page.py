@@ -52,10 +52,12 @@ def _details(desk: Desk, view: GroupView, queue: list[GroupView], page: int) -> 
     rows = [state.numbers[row] for row in view.rows[(page - 1) * ROWS : page * ROWS]]
     live = [group for group in state.groups.values() if group.status in ("open", "skipped", "named") and group.rows]
     similar = desk.known.similar(state.groups[view.id], live)
+    near, columns = known_cards(desk, desk.known.nearest_to_group(state.groups[view.id], _NEAR))
     place = next((place for place, other in enumerate(queue) if other.id == view.id), None)
     return {
         "deck": deck(desk, rows),
-        "near": known_cards(desk, desk.known.nearest_to_group(state.groups[view.id], _NEAR)),
+        "near": near,
+        "near_columns": columns,
         "suggestions": suggestions(desk, view, similar[:3]),
         "similar": similar[:1],
         "rows_page": page,

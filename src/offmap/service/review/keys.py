@@ -17,6 +17,7 @@ KEYS: dict[str, tuple[tuple[str, str], ...]] = {
     "Its rows": (
         ("x", "select the row in focus, and go to the next"),
         ("e", "select every row on the page, or none"),
+        ("w", "why the row in focus is unusual; again to go back"),
         ("v", "move selected rows: type the group, Enter"),
         ("c", "label selected rows: type the class, Enter"),
         (".", "next page of rows, towards the edge"),

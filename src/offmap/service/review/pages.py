@@ -1,8 +1,10 @@
 """What each page shows, put together from a world and rendered."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from offmap.explain.explanation import Reason
 from offmap.loop.auditing import new_audits
 from offmap.loop.timeline import Decision, decisions
 from offmap.service.review import dashboard, row_map
@@ -13,7 +15,7 @@ from offmap.service.review.group_page import group_content
 from offmap.service.review.rendering import render
 from offmap.service.review.sentences import in_words
 
-_HISTORY, _AUDIT_ROWS = 100, 24
+_HISTORY, _AUDIT_ROWS, _NEAR = 100, 24, 6
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,13 @@ def audit_page(desk: Desk, shell: Shell, notice: Notice) -> str:
     pending = [number for number, row in rows.items() if row.audited and row.label is None]
     content = {"deck": deck(desk, pending[:_AUDIT_ROWS], near=0), "pending": len(pending)}
     return _page("audit.html", desk, shell, notice, "audit", content)
+
+
+def row_page(desk: Desk, shell: Shell, notice: Notice, number: int, reasons: Sequence[tuple[str, Reason]]) -> str:
+    """One row, and why it is unusual."""
+    shown = deck(desk, [number], near=_NEAR)
+    content = {"deck": shown, "card": shown.cards[0], "reasons": reasons}
+    return _page("row.html", desk, shell, notice, "row", content)
 
 
 def help_page(desk: Desk, shell: Shell, notice: Notice) -> str:

@@ -16,6 +16,7 @@ from offmap.service.review.desk import Desk
 from offmap.service.review.form import Form, read_form
 from offmap.service.review.pages import Notice, Shell
 from offmap.service.review.rendering import address, render
+from offmap.service.review.why import reasons_of
 from offmap.service.security import csrf_token, keep_session, require_csrf
 from offmap.service.worlds import StaleAct, Worlds
 
@@ -66,6 +67,17 @@ async def group(request: Request, world: str, group: int, page: int = 1) -> Resp
 
     def shown(desk: Desk, shell: Shell, notice: Notice) -> str:
         return pages.queue_page(desk, shell, notice, group, page=page)
+
+    return await _show(request, world, shown)
+
+
+@router.get("/review/{world}/rows/{number}")
+async def row(request: Request, world: str, number: int) -> Response:
+    """One row, and why it is unusual."""
+    reasons = await reasons_of(request.app.state, world, number)
+
+    def shown(desk: Desk, shell: Shell, notice: Notice) -> str:
+        return pages.row_page(desk, shell, notice, number, reasons)
 
     return await _show(request, world, shown)
 

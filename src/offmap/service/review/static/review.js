@@ -34,6 +34,9 @@
     if (words) words.textContent = count === 1 ? "1 row selected" : `${count} rows selected`;
   }
 
+  let busy = false;
+  const pressed = [];
+
   function focusPick(step) {
     const all = picks();
     const place = all.indexOf(document.activeElement);
@@ -45,12 +48,13 @@
     const all = picks();
     const place = all.indexOf(document.activeElement);
     if (place < 0) {
-      if (all[0]) all[0].focus();
-      return;
+      all[0]?.focus();
+    } else {
+      all[place].checked = !all[place].checked;
+      announceSelection();
+      focusPick(1);
     }
-    all[place].checked = !all[place].checked;
-    announceSelection();
-    focusPick(1);
+    return true;
   }
 
   function pickAll() {
@@ -58,6 +62,13 @@
     const checked = !all.every((one) => one.checked);
     all.forEach((one) => (one.checked = checked));
     announceSelection();
+  }
+
+  function why() {
+    const all = picks();
+    const chosen = all.find((one) => one === document.activeElement) ?? all[0];
+    chosen.closest("li, tr").querySelector("a.why").click();
+    return true;
   }
 
   function press(element) {
@@ -92,11 +103,17 @@
       return focusPick(/Right|Down/.test(event.key) ? 1 : -1);
     }
     if (!single.checked && event.key !== "?") return;
-    if (event.key === "x") return pick();
-    const element = withKey(event.key);
-    if (!element) return;
-    event.preventDefault();
-    press(element);
+    if (act(event.key)) event.preventDefault();
+  }
+
+  function act(key) {
+    // What is pressed while an answer is on its way is meant for the page that is to come.
+    if (busy) return pressed.push(key) > 0;
+    if (key === "x") return pick();
+    if (key === "w" && picks().length) return why();
+    const element = withKey(key);
+    if (element) press(element);
+    return Boolean(element);
   }
 
   document.addEventListener("keydown", onKey);
@@ -126,10 +143,15 @@
   let before = "";
   document.addEventListener("htmx:beforeRequest", () => {
     before = document.activeElement?.id ?? "";
+    busy = true;
     page().setAttribute("aria-busy", "true");
     say("");
   });
-  document.addEventListener("htmx:afterRequest", () => page().removeAttribute("aria-busy"));
+  document.addEventListener("htmx:afterRequest", () => {
+    busy = false;
+    page().removeAttribute("aria-busy");
+    while (pressed.length && !busy) act(pressed.shift());
+  });
   document.addEventListener("htmx:afterSettle", () => {
     const again = ["page-on", "page-back"].includes(before) ? document.getElementById(before) : null;
     const title = document.getElementById("title");
