@@ -1,21 +1,12 @@
 """Acts that were decided upon before another one changed what they are about."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from offmap.loop import OpenWorld, StaleActError
-from tests.loop.worlds import blobs, taught
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[OpenWorld]:
-    with taught(tmp_path / "w") as world:
-        world.observe(blobs([0, 3, 4], 15, seed=1)[0])
-        world.groups()
-        yield world
+from tests.loop.worlds import blobs
 
 
 def pair(world: OpenWorld) -> tuple[int, int]:

@@ -5,7 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,6 @@ from offmap.loop import OpenWorld
 from offmap.openset import MSPClassifier
 from offmap.store import JournalInUse, JournalUnreadable
 from tests.loop.worlds import blobs, classifier, fingerprint, taught
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[OpenWorld]:
-    with taught(tmp_path / "w") as world:
-        world.observe(blobs([0, 3, 4], 15, seed=1)[0])
-        world.groups()
-        yield world
 
 
 def largest(world: OpenWorld) -> int:

@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offmap.loop.acts import Subject, require_current
 from offmap.loop.history import History
 from offmap.loop.home import Home
 from offmap.loop.memory import Memory
@@ -43,11 +44,20 @@ class Ledger:
         self._spread: tuple[dict[int, Label], Spread, list[Label]] | None = None
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Takes in what other processes did, and keeps them from acting while the block runs."""
+    def turn(self, expected: int | None = None, *subjects: Subject) -> Iterator[Self]:
+        """Takes in what other processes did, and keeps them from acting while the block runs.
+
+        Args:
+            expected: The revision that an act was decided upon, which is refused if it is stale; None if it cannot be.
+            subjects: What the act is about; none if it is about everything.
+        """
         with self.journal.turn():
             self.refresh()
-            yield
+            history = self.history
+            require_current(
+                history.acts, history.state, expected=expected, revision=history.revision, subjects=subjects
+            )
+            yield self
 
     def refresh(self) -> None:
         """Takes in what other processes did."""

@@ -1,15 +1,13 @@
 """The object that a person or a service holds: one world, kept in one folder, resumable at any moment."""
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any, Self, final
 
 from numpy.typing import ArrayLike, NDArray
 
 from offmap import parameters
 from offmap.loop import checks, decisions, lessons, stream
-from offmap.loop.acts import Subject, require_current
 from offmap.loop.auditing import draw
 from offmap.loop.configuration import settings_of
 from offmap.loop.home import Home, make_home, open_home
@@ -134,16 +132,6 @@ class OpenWorld:
         """Decisions, undos and redos after a revision, in order; what was undone is among them."""
         return acts_after(self._ledger.history, after)
 
-    @contextmanager
-    def _turn(self, expected: int | None, *subjects: Subject) -> Iterator[Ledger]:
-        """Takes in what others did, and refuses an act that is stale by it."""
-        with self._ledger.turn():
-            history = self._ledger.history
-            require_current(
-                history.acts, history.state, expected=expected, revision=history.revision, subjects=subjects
-            )
-            yield self._ledger
-
     @property
     def classifier(self) -> IncrementalClassifier:
         """The version of the model in use, to be read and not to be fitted."""
@@ -154,7 +142,7 @@ class OpenWorld:
 
         A share of them is held out to set the threshold. Rows that were found by reviewing belong to ``learn``.
         """
-        with self._turn(expected) as ledger:
+        with self._ledger.turn(expected) as ledger:
             return lessons.teach(ledger, X, y)
 
     def observe(self, X: Any, ids: Iterable[Label] | None = None) -> Verdict:
@@ -185,32 +173,32 @@ class OpenWorld:
 
     def name(self, group: int, label: Label, *, expected: int | None = None) -> None:
         """Says which class a group is; it may be a known class. ``learn`` teaches it to the model."""
-        with self._turn(expected, ("group", group)) as ledger:
+        with self._ledger.turn(expected, ("group", group)) as ledger:
             decisions.name(ledger, group, label)
 
     def merge(self, group: int, other: int, *, expected: int | None = None) -> None:
         """Moves all rows of ``other`` into ``group``, which keeps its id; ``other`` is closed."""
-        with self._turn(expected, ("group", group), ("group", other)) as ledger:
+        with self._ledger.turn(expected, ("group", group), ("group", other)) as ledger:
             decisions.merge(ledger, group, other)
 
     def split(self, group: int, *, expected: int | None = None) -> tuple[int, int]:
         """Closes a group and makes two of it, where its rows are furthest apart; returns their ids."""
-        with self._turn(expected, ("group", group)) as ledger:
+        with self._ledger.turn(expected, ("group", group)) as ledger:
             return decisions.split(ledger, group)
 
     def move(self, row: Label, group: int, *, expected: int | None = None) -> None:
         """Moves one row, named by its id, into a group."""
-        with self._turn(expected, ("row", row), ("group", group)) as ledger:
+        with self._ledger.turn(expected, ("row", row), ("group", group)) as ledger:
             decisions.move(ledger, row, group)
 
     def discard(self, group: int, *, expected: int | None = None) -> None:
         """Takes a group out of the queue; ``name``, ``skip`` or ``undo`` bring it back."""
-        with self._turn(expected, ("group", group)) as ledger:
+        with self._ledger.turn(expected, ("group", group)) as ledger:
             decisions.discard(ledger, group)
 
     def skip(self, group: int, *, expected: int | None = None) -> None:
         """Puts a group at the end of the queue."""
-        with self._turn(expected, ("group", group)) as ledger:
+        with self._ledger.turn(expected, ("group", group)) as ledger:
             decisions.skip(ledger, group)
 
     def audit(self, n: int) -> list[AuditRow]:
@@ -221,12 +209,12 @@ class OpenWorld:
         too if it can score a training row as if it had not seen it, as ``AnalyticClassifier`` can.
         """
         parameters.require("n", n, Count)
-        with self._ledger.turn():
-            return draw(self._ledger, n)
+        with self._ledger.turn() as ledger:
+            return draw(ledger, n)
 
     def label(self, row: Label, label: Label, *, expected: int | None = None) -> None:
         """Says which class one row is of, for ``learn``. Labels of audit rows also set the next threshold."""
-        with self._turn(expected, ("row", row)) as ledger:
+        with self._ledger.turn(expected, ("row", row)) as ledger:
             decisions.label(ledger, row, label)
 
     def learn(self, *, expected: int | None = None) -> int:
@@ -234,22 +222,22 @@ class OpenWorld:
 
         Rows that still wait are assessed again; those that the new version knows leave their groups.
         """
-        with self._turn(expected) as ledger:
+        with self._ledger.turn(expected) as ledger:
             return lessons.learn(ledger)
 
     def undo(self, *, expected: int | None = None) -> str | None:
         """Takes the last decision back and says what it was; None if there is none. What was observed stays."""
-        with self._turn(expected) as ledger:
+        with self._ledger.turn(expected) as ledger:
             return decisions.undo(ledger)
 
     def redo(self, *, expected: int | None = None) -> str | None:
         """Makes the decision again that was undone last and says what it was; None if there is none."""
-        with self._turn(expected) as ledger:
+        with self._ledger.turn(expected) as ledger:
             return decisions.redo(ledger)
 
     def rollback(self, version: int, *, expected: int | None = None) -> None:
         """Returns to an earlier version of the model; groups learnt since are named again and wait for ``learn``."""
-        with self._turn(expected) as ledger:
+        with self._ledger.turn(expected) as ledger:
             lessons.rollback(ledger, version)
 
     def status(self) -> Status:

@@ -14,7 +14,7 @@ from torch.optim import AdamW
 from offmap.arrays import to_tensor
 from offmap.calibration.contract import Classification
 from offmap.openset.adapter import Adapter, fit_adapter, fit_scale
-from offmap.openset.ans_learning import AnalyticLabels, first_of_each_class, fit_logistic, placed
+from offmap.openset.ans_learning import AnalyticLabels, first_of_each_class, fit_logistic, heads_of, placed
 from offmap.openset.ans_network import ANSNetwork
 from offmap.openset.head_batches import NO_HEAD, HeadBatches
 from offmap.openset.incremental import IncrementalClassifier
@@ -194,18 +194,11 @@ class ANSClassifier(IncrementalClassifier):
 
     def _add_heads(self, Z: Tensor, codes: NDArray[np.intp], trained: NDArray[np.intp]) -> None:
         """Trains the heads of all classes but ``trained``, side by side; the heads of these stay byte for byte."""
-        before, head_of = self.network_, np.full(len(self.classes_), NO_HEAD)
-        new = np.setdiff1d(np.arange(len(head_of)), trained)
-        head_of[new] = np.arange(len(new))
-        y = torch.from_numpy(head_of[codes]).to(Z.device)
-        added, own = self._new_network(len(new)), y != NO_HEAD
+        before, y = self.network_, torch.from_numpy(heads_of(codes, trained)).to(Z.device)
+        added, own = self._new_network(len(self.classes_) - len(trained)), y != NO_HEAD
         self.history_ |= self._fit_heads(added, Z, y, self._shell(Z[own], y[own]), self.steps)
         self._build()
-        self.network_.scale, self.network_.adapter = before.scale, before.adapter
-        if isinstance(before.classifier, AnalyticLabels):
-            self.network_.classifier = before.classifier
-        self.network_.heads.load_state_dict(placed(before.heads.state_dict(), added.heads.state_dict(), trained))
-        self.network_.eval()
+        self.network_.take_over(before, placed(before.heads.state_dict(), added.heads.state_dict(), trained))
 
     def _shell(self, Z: Tensor, y: Tensor) -> Shell:
         shell = Shell.around(Z, y, int(y.max()) + 1, radius=self.radius, gamma=self.gamma)

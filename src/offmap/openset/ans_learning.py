@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
 from offmap.openset.analytic_network import AnalyticNetwork
+from offmap.openset.head_batches import NO_HEAD
 
 # The ridge penalty of ``AnalyticClassifier``, as a multiple of the mean diagonal entry.
 _PENALTY = 0.1
@@ -55,6 +56,17 @@ def first_of_each_class(codes: NDArray[np.intp]) -> NDArray[np.intp]:
         (104,)
     """
     return np.sort(np.concatenate([np.flatnonzero(codes == code)[:_KEPT] for code in np.unique(codes)]))
+
+
+def heads_of(codes: NDArray[np.intp], trained: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The place of each row's class among the classes whose head is not ``trained`` yet; -1 for the others.
+
+    Example:
+        >>> heads_of(np.array([0, 1, 2, 3, 1]), trained=np.array([0, 2]))
+        array([-1,  0, -1,  1,  0])
+    """
+    new = np.setdiff1d(codes, trained)
+    return np.where(np.isin(codes, new), np.searchsorted(new, codes), NO_HEAD)
 
 
 def placed(old: dict[str, Tensor], new: dict[str, Tensor], at: NDArray[np.intp]) -> dict[str, Tensor]:

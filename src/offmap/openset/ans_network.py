@@ -44,3 +44,11 @@ class ANSNetwork(nn.Module):
     def head_logits(self, rows: Tensor) -> Tensor:
         """Returns logits ``(n, classes)`` of rows ``(n, inputs)``: every head sees the same rows."""
         return self.own_logits(rows.expand(self.classes, *rows.shape)).transpose(0, 1)
+
+    def take_over(self, before: "ANSNetwork", heads: dict[str, Tensor]) -> None:
+        """Takes the feature space of another network, its labels if these are sums over rows, and given heads."""
+        self.scale, self.adapter = before.scale, before.adapter
+        if isinstance(before.classifier, AnalyticLabels):
+            self.classifier = before.classifier
+        self.heads.load_state_dict(heads)
+        self.eval()

@@ -28,6 +28,8 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         held_out_rows_: The rows that set the threshold, of all classes learnt so far; they are scored again after
             each ``partial_fit``, because the novelty of a row changes with what the model knows.
         held_out_labels_: Their classes.
+        rows_: Training rows that later lessons need; which ones is up to the method.
+        row_labels_: Their classes.
     """
 
     # Parameters with which the method learns in stages best; a world sets them.
@@ -65,6 +67,14 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         )
         self.calibrate_again()
         return self
+
+    def _check_fitted(self) -> None:
+        """Kept rows are learnt from later: a file must have one known class per row."""
+        for rows, labels in (("held_out_rows_", "held_out_labels_"), ("rows_", "row_labels_")):
+            classes = getattr(self, labels)
+            if len(getattr(self, rows)) != len(classes) or not np.isin(classes, self.classes_).all():
+                raise ValueError(f"{labels} must hold one known class per row of {rows}")
+        super()._check_fitted()
 
     def _checked_labels(self, X: Any, y: ArrayLike) -> NDArray[Any]:
         with warnings.catch_warnings():
