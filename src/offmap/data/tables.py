@@ -85,11 +85,13 @@ def rows_of(
         texts = as_texts(_complete(frame[roles.text], where))
         shown = frame[kept].assign(text=texts) if roles.text not in kept else frame[kept]
         return Data(texts, y, name=where, identity=shown)
-    features = frame[roles.feature_names(frame.columns)]
+    names = roles.feature_names(frame.columns)
+    features = frame if names == list(frame.columns) else frame[names]
     if not len(features.columns):
         raise ValueError(f"{where} must have at least one column besides the label")
     # Columns that are numbers already are left alone, since assigning them would copy them.
-    free = [name for name in features.columns if name not in dict(roles.kinds) and not _is_number(features[name])]
+    kinds = dict(zip(features.columns, features.dtypes, strict=True))
+    free = [name for name in kinds if name not in dict(roles.kinds) and not pd.api.types.is_numeric_dtype(kinds[name])]
     features = features.assign(**{name: typed(features[name], types.get(name)) for name in free}) if free else features
     return _as_data(features, y, where, identity)
 
@@ -112,10 +114,6 @@ def _as_doubles(frame: pd.DataFrame) -> NDArray[np.float64]:
     if any(isinstance(kind, ExtensionDtype) for kind in frame.dtypes):
         return frame.to_numpy(dtype=np.float64, na_value=np.nan)
     return frame.to_numpy(dtype=np.float64)
-
-
-def _is_number(column: Any) -> bool:
-    return pd.api.types.is_numeric_dtype(column)
 
 
 def _labels(column: Any, where: str) -> NDArray[Any]:
