@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 
 from offmap.collaborative import ClosedFormDetector
-from offmap.data import ColumnsLeftOut
+from offmap.data import ColumnsLeftOut, TextEncoder
 from offmap.data.readers import read
 from offmap.data.roles import Roles
+from offmap.density import MahalanobisDetector
 from offmap.openset import MSPClassifier
 from offmap.scale import score_batches, score_files
 from offmap.workflow import configure, fit_model, score_rows
@@ -114,6 +115,19 @@ def test_entities_whose_names_look_like_numbers_in_some_batches(tmp_path: Path, 
     expected = score_rows(model, read(tmp_path / "rows.csv", roles=roles), new_entities=rule)
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
     assert len(found) == (100 if rule == "flag" else 50)
+
+
+def test_texts_are_encoded_in_parts_of_few_rows(tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers")
+    texts = [f"{verb} my {thing}" for verb in ("pay", "lose", "find", "sell") for thing in ("card", "bill", "key")] * 5
+    frame = pd.DataFrame({"number": range(60), "said": texts})
+    roles = Roles(text="said", keep=("number",))
+    detector = MahalanobisDetector(calibration=0.4, random_state=0, encoder=TextEncoder(cache=False)).fit(texts)
+    source = write(frame, tmp_path / "rows.parquet", group=40)
+    parts = list(score_batches(detector, source, roles=roles, part_rows=16))
+    assert [len(part) for part in parts] == [16, 16, 8, 16, 4]
+    expected = score_rows(detector, read(source, roles=roles))
+    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), expected, check_exact=True)
 
 
 def test_ids_with_gaps_stay_integers(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def typed(column: Any, known: CellTypes | None = None) -> Any:
         >>> typed(pd.Series(["7", "8"])).tolist(), typed(pd.Series(["07", "8"])).tolist()
         ([7, 8], ['07', '8'])
     """
-    if not _is_text(column):
+    if not _is_text(column.dtype):
         return column
     if known is None and (numbers := _plain_numbers(column.tolist())) is not None:
         return pd.Series(numbers, index=column.index)
@@ -97,7 +97,7 @@ def all_typed(
         as_they_are: Columns that stay texts.
         types: What is known of the cells of columns of which ``frame`` holds a part.
     """
-    if not any(_is_text(column) for _, column in frame.items()):
+    if not any(_is_text(kind) for kind in frame.dtypes):
         return frame  # a new frame would copy it
     columns = {
         name: column if name in as_they_are else typed(column, types.get(str(name))) for name, column in frame.items()
@@ -105,8 +105,8 @@ def all_typed(
     return pd.DataFrame(columns, index=frame.index)
 
 
-def _is_text(column: Any) -> bool:
-    return bool(pd.api.types.is_string_dtype(column) or column.dtype == object)
+def _is_text(kind: Any) -> bool:
+    return bool(kind == object or pd.api.types.is_string_dtype(kind))
 
 
 def _plain_numbers(cells: list[Any]) -> NDArray[Any] | None:

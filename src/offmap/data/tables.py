@@ -85,7 +85,8 @@ def rows_of(
         texts = as_texts(_complete(frame[roles.text], where))
         shown = frame[kept].assign(text=texts) if roles.text not in kept else frame[kept]
         return Data(texts, y, name=where, identity=shown)
-    features = frame[roles.feature_names(frame.columns)]
+    names = roles.feature_names(frame.columns)
+    features = frame if names == list(frame.columns) else frame[names]
     if not len(features.columns):
         raise ValueError(f"{where} must have at least one column besides the label")
     return _as_data(all_typed(features, dict(roles.kinds), types), y, where, identity)

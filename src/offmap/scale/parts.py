@@ -15,8 +15,8 @@ from offmap.scale.sources import Source, SourceFile
 
 # Rows of a part. It is what is scored again after a kill, and what a worker takes at once.
 PART_ROWS = 1 << 18
-# Rows that a worker holds as numbers at once: enough to hide the cost of a call, few enough for 5 MB of 20 columns.
-BATCH_ROWS = 1 << 15
+# Rows that a worker holds as numbers at once: enough to hide the cost of a call, few enough for 10 MB of 20 columns.
+BATCH_ROWS = 1 << 16
 # Bytes of each column that are read at once; without it, a whole row group would be held.
 _BUFFER = 1 << 18
 

@@ -48,10 +48,10 @@ def score_table(
         frame = score_rows(model, data, new_entities=reading.new_entities)
     except ValueError as error:
         raise error if where in str(error) else ValueError(f"{where}: {reason_of(error)}") from error
-    places = frame["row"].to_numpy()
+    places = frame.pop("row").to_numpy()
     kept = batch.select(list(dict.fromkeys(reading.carried.values())))
     kept = kept if len(places) == len(batch) else kept.take(places)
-    scores = pa.Table.from_pandas(frame.drop(columns="row"), preserve_index=False)
+    scores = pa.Table.from_pandas(frame, preserve_index=False)
     columns = {"row": places + first[1], **{written: kept[name] for written, name in reading.carried.items()}}
     columns |= {name: scores[name] for name in reading.schema.names if name not in columns}
     return _cast(columns, reading.schema, where)
