@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ TEXTS = [f"{word} {n}" for n in range(30) for word in ("my card was stolen", "wi
 def test_texts_are_scored_without_the_library(
     tiny_model: Callable[[str], str],  # noqa: F811
     tmp_path: Path,
-    backend: str,
+    backend: Literal["torch", "onnx"],
 ) -> None:
     encoder = TextEncoder(model=tiny_model("bert"), cache=str(tmp_path / "cache"), backend=backend)
     model = MSPClassifier(encoder=encoder, epochs=3, calibration=0.3, random_state=0).fit(TEXTS, ["card", "rain"] * 30)
