@@ -197,5 +197,5 @@ def test_a_folder_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     with pytest.raises(FileExistsError, match="it exists and is not an empty folder"):
         export_onnx(MahalanobisDetector(**SHORT).fit(X), tmp_path)
-    with pytest.raises(FileNotFoundError, match="the folder .* does not exist"):
+    with pytest.raises(FileNotFoundError, match=r"the folder .* does not exist"):
         export_onnx(MahalanobisDetector(**SHORT).fit(X), tmp_path / "a" / "b")

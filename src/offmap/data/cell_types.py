@@ -106,7 +106,7 @@ def all_typed(
 
 
 def _is_text(kind: Any) -> bool:
-    return bool(kind == object or pd.api.types.is_string_dtype(kind))
+    return bool(pd.api.types.is_object_dtype(kind) or pd.api.types.is_string_dtype(kind))
 
 
 def _plain_numbers(cells: list[Any]) -> NDArray[Any] | None:
