@@ -152,23 +152,23 @@ class Processes:
         try:
             yield
         except RuntimeError as error:
-            raise WorkFailed(f"process {self.rank} of {self.count} stopped: {self._missing()}") from error
+            raise WorkFailed(f"training stopped: {self._missing()}") from error
 
     def _missing(self) -> str:
         """Which processes do not answer, and why if they said so; the first may keep the list and be gone with it."""
         try:
             return "; ".join(filter(None, map(self._silence_of, range(self.count)))) or "the connection was lost"
         except RuntimeError:
-            return "process 0 does not answer"
+            return f"process 0 of {self.count} does not answer"
 
     def _silence_of(self, rank: int) -> str:
         if self.store.check([f"failed/{rank}"]):
-            return f"process {rank} failed: {self.store.get(f'failed/{rank}').decode()}"
+            return f"process {rank} of {self.count} failed: {self.store.get(f'failed/{rank}').decode()}"
         self.store.set(f"alive/{self.rank}", "")
         try:
             self.store.wait([f"alive/{rank}"], _ROLL_CALL)
         except RuntimeError:
-            return f"process {rank} does not answer; it was killed or lost its connection"
+            return f"process {rank} of {self.count} does not answer; it was killed or lost its connection"
         return ""
 
 
@@ -197,7 +197,7 @@ def together(address: str = "env://") -> Iterator[Processes]:
         ...     processes.first
         True
     """
-    if address == "env://" and int(os.environ.get("WORLD_SIZE", "1")) == 1:
+    if address == "env://" and ("RANK" not in os.environ or os.environ.get("WORLD_SIZE", "1") == "1"):
         yield ALONE
         return
     processes = _met(address)
@@ -215,15 +215,15 @@ def together(address: str = "env://") -> Iterator[Processes]:
 
 def _met(address: str) -> Processes:
     """Waits for the other processes and connects to them."""
-    store, rank, count = next(iter(rendezvous(address)))
     gpu = torch.cuda.is_available()
     if gpu:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     backend = "cpu:gloo,cuda:nccl" if gpu else "gloo"
     try:
+        store, rank, count = next(iter(rendezvous(address)))
         dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=_PATIENCE)
     except RuntimeError as error:
-        raise WorkFailed(f"process {rank} of {count} cannot connect to the others: {reason_of(error)}") from error
+        raise WorkFailed(f"cannot connect to the other processes: {reason_of(error)}") from error
     return Processes(rank, count, store)
 
 

@@ -13,6 +13,7 @@ from torch.optim import SGD, Adam, Optimizer, SparseAdam
 
 from offmap.calibration.split import hold_out
 from offmap.checkpoint import Checkpoint
+from offmap.collaborative import ClosedFormDetector
 from offmap.density import NearestNeighborDetector, VAEDetector
 from offmap.distributed import Processes
 from offmap.errors import WorkFailed
@@ -166,8 +167,17 @@ def heads(_: Processes) -> np.ndarray:
     return ANSClassifier(adapter_epochs=1, head_hidden=(8,), steps=5, random_state=0).fit(X, y).novelty(X[:50])
 
 
-def test_batches_that_cannot_be_shared_train_every_process_alike(pool: ProcessPoolExecutor, tmp_path: Path) -> None:
-    one, other = results(pool, tmp_path, 2, heads)
+def towers(_: Processes) -> np.ndarray:
+    entities = np.arange(len(X)) % 7
+    settings: dict[str, Any] = {"hidden": (8,), "embedding_size": 4, "epochs": 2, "batch_size": 64}
+    return ClosedFormDetector(**settings, random_state=0).fit(X, entities).novelty(X, entities)
+
+
+@pytest.mark.parametrize("work", [heads, towers])
+def test_heads_and_towers_end_alike_on_all_processes(
+    pool: ProcessPoolExecutor, tmp_path: Path, work: several.Work
+) -> None:
+    one, other = results(pool, tmp_path, 2, work)
     np.testing.assert_array_equal(one, other)
 
 
@@ -204,7 +214,7 @@ def test_the_others_name_the_process_that_failed_and_why(pool: ProcessPoolExecut
     first, second = several.start(pool, 2, tmp_path, failing)
     with pytest.raises(ValueError, match="file 7 is damaged"):
         second.result(timeout=60)
-    with pytest.raises(WorkFailed, match="process 0 of 2 stopped: process 1 failed: file 7 is damaged"):
+    with pytest.raises(WorkFailed, match="training stopped: process 1 of 2 failed: file 7 is damaged"):
         first.result(timeout=60)
 
 

@@ -191,6 +191,9 @@ def test_what_cannot_be_merged_is_refused() -> None:
     with pytest.raises(ValueError, match=r"models\[1\] has another encoder"):
         merge(encoded)
     assert len(merge([encoded[0].fit_shard(frames[0], y), encoded[0]]).rows_) > 500
+    first = ClosedFormDetector(features="pca", random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="as fit_shard left them"):
+        merge([first.fit_shard(X, y).partial_fit(X, y)], X, y)
     several = [ClosedFormDetector(features="pca", random_state=0).fit(X[k:], y[k:]).fit_shard(X, y) for k in (0, 9)]
     with pytest.raises(ValueError, match="must share their features"):
         merge(several, X, y)

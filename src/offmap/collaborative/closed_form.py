@@ -151,6 +151,8 @@ class ClosedFormDetector(EntityDetector):
         if not all(hasattr(model, "moments_") and self._shares_features(model) for model in models):
             raise ValueError("models must share their features: fit one model, and the shards by its fit_shard")
         parts = [(model.entities_.ids, ClosedFormMoments(**model.moments_)) for model in models]
+        if not all(torch.equal(model.moments_["counts"].float(), model.entities_.counts) for model in models):
+            raise ValueError("models must be as fit_shard left them; rows or entities were added or removed since")
         with torch.no_grad():
             model = self._solved(*ClosedFormMoments.joined(parts))
             return model._with_levels(joined_levels(model.entities_, [model.entities_ for model in models]))

@@ -83,6 +83,6 @@ def _stop(error: BaseException, code: int) -> NoReturn:
     if os.environ.get("OFFMAP_DEBUG"):
         raise error
     # One of several that torchrun has started says which it is.
-    process = f" process {os.environ.get('RANK')}:" if int(os.environ.get("WORLD_SIZE", "1")) > 1 else ""
+    process = f" process {os.environ['RANK']}:" if "RANK" in os.environ else ""
     terminal.tell(f"offmap:{process} {reason_of(error)}")
     sys.exit(code)
