@@ -84,8 +84,9 @@ def check_fitted_rows(estimator: Any) -> None:
     width = getattr(estimator, "n_features_in_", 1)
     if type(width) is not int or width < 1:
         raise ValueError(f"n_features_in_ must be a positive integer; got {width!r}")
-    names = getattr(estimator, "feature_names_in_", np.empty(width, dtype=object))
-    if not isinstance(names, np.ndarray) or names.dtype.kind != "O" or names.shape != (width,):
+    names = getattr(estimator, "feature_names_in_", None)
+    given = isinstance(names, np.ndarray) and names.dtype.kind == "O" and names.shape == (width,)
+    if not given and hasattr(estimator, "feature_names_in_"):
         raise ValueError("feature_names_in_ must hold one name per feature")
     for name in _SHIFT:
         column = getattr(estimator, name, np.ones(shape))

@@ -170,11 +170,24 @@ def restore(path: str | os.PathLike[str], consent: Consent, model: Any = None) -
             copies in their order.
     """
     try:
-        return _with_model(_restored(tensorfile.read(path), consent), model)
+        return _answering(_restored(tensorfile.read(path), consent), model)
     except TensorFileError as error:
         raise ModelFileError(f"cannot load the model: {error}") from None
     except ModelFileError as error:
         raise ModelFileError(f"cannot load {os.fspath(path)}: {reason_of(error)}") from None
+
+
+def _answering(estimator: Any, model: Any) -> Any:
+    """The estimator with its foreign model in place, once it has answered of the rows that the file holds."""
+    try:
+        found = _with_model(estimator, model)
+        if _foreign(type(found))[0]:
+            found._check_answers()
+        return found
+    except ModelFileError:
+        raise
+    except Exception as error:  # as in _restored
+        raise ModelFileError(f"its content does not fit {type(estimator).__name__}: {reason_of(error)}") from None
 
 
 def _with_model(estimator: Any, model: Any) -> Any:

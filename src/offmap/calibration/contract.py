@@ -126,6 +126,14 @@ class PromisedModel(ABC):
     def _new_promise(self) -> Promise:
         return Promise(alpha=self.alpha, confidence=self.confidence)
 
+    def _check_answers(self) -> None:
+        """Raises an error unless each question can be answered of the rows that a file holds; ``load`` calls it."""
+        parts = self._members() or (self,)
+        if not all(isinstance(part.promise_, Promise) for part in (self, *parts)):
+            raise ValueError("promise_ must be a Promise")
+        verdict = self.assess(parts[0].fingerprint_.rows)
+        _ = verdict.p_value, self.false_alarm_rate, self.promised_rate, self.promise_in_words
+
     def _members(self) -> tuple[Any, ...]:
         """The models of the folds; none if one part of the rows was held out."""
         return getattr(self, "members_", ())
@@ -288,6 +296,11 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
             return self._p_value_or_none(novelty), self.promise_.novel(novelty)
         p_value = self._named_p_value(evidence)
         return p_value, p_value <= self.alpha * (1 + 1e-12)
+
+    def _check_answers(self) -> None:
+        super()._check_answers()
+        if self._class_promise() is not None:
+            self.predict_set((self._members() or (self,))[0].fingerprint_.rows)
 
     def _class_promise(self) -> ClassPromise | None:
         return getattr(self, "class_promise_", None)

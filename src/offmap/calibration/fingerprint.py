@@ -39,12 +39,17 @@ class Fingerprint(BaseEstimator):
         self.novelty_ = np.asarray(novelty[:_PROBES], dtype=np.float64)
         return self
 
+    @property
+    def rows(self) -> Any:
+        """The first calibration rows, as they were given."""
+        return _from_content(self.probes_)
+
     def differs(self, model: Any, novelty: Any) -> str:
         """Why ``model``, with its function ``novelty`` of rows, is another model; empty if it is the same."""
         if class_path(model) != self.model_:
             return f"it is a {class_path(model)}"
         try:
-            found = np.asarray(novelty(_from_content(self.probes_)), dtype=np.float64)
+            found = np.asarray(novelty(self.rows), dtype=np.float64)
         except (ValueError, TypeError, RuntimeError) as error:
             return f"it cannot score the rows stored in the file: {error}"
         # Another machine may round differently in the last digits.

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -72,6 +72,11 @@ class Reweighted(BaseEstimator):
         True
     """
 
+    # A model file that lacks one of these is refused.
+    always_fitted: ClassVar[frozenset[str]] = frozenset(
+        {"calibration_novelty_", "weights_", "effective_rows_", "mean_", "scale_", "coef_", "intercept_"}
+    )
+
     model: Any
     _: KW_ONLY
     penalty: Positive = 1.0
@@ -120,6 +125,18 @@ class Reweighted(BaseEstimator):
         """Writes model and weights to one safetensors file; ``offmap.load`` reads it."""
         check_is_fitted(self, "weights_")
         persist.save(self, path)
+
+    def _check_fitted(self) -> None:
+        """Raises a ``ValueError`` unless the fitted state is one that ``fit`` leaves; ``load`` calls it."""
+        check_is_fitted(self.model, "promise_")
+        for same in (("weights_", "calibration_novelty_"), ("mean_", "scale_", "coef_")):
+            for name in same:
+                values, length = getattr(self, name), len(getattr(self, same[0]))
+                flat = isinstance(values, np.ndarray) and values.dtype == np.float64 and values.shape == (length,)
+                if not flat or not length or np.isnan(values).any():
+                    raise ValueError(f"{name} must be numbers, as many as {same[0]} has")
+        if not all(type(number) is float for number in (self.effective_rows_, self.intercept_)):
+            raise ValueError("effective_rows_ and intercept_ must be numbers")
 
     def _require_overlap(self, recent_weights: FloatArray) -> None:
         """Refuses weights that leave too few rows, or p-values that cannot be small whatever the novelty."""

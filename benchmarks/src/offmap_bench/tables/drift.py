@@ -113,7 +113,6 @@ DELAY = Table(
         "the novelty": Shifted(features=0),
         "the only feature": Shifted(features=1),
         "one of two features": Shifted(features=2),
-        "one of ten features": Shifted(features=10),
     },
     columns=DRIFT.columns,
     metrics=("median delay",),
