@@ -14,8 +14,8 @@ import torch
 import offmap
 from offmap import tensorfile
 from offmap.collaborative import ClosedFormDetector, EntityForestDetector
-from offmap.density import NearestNeighborDetector, TextureDetector, VAEDetector
 from offmap.data import TableEncoder
+from offmap.density import NearestNeighborDetector, TextureDetector, VAEDetector
 from offmap.openset import ADBClassifier, LOFClassifier, MSPClassifier, OpenMaxClassifier
 from offmap.persist import ModelFileError
 from offmap.sampling import FGAN, RAS, SVGD, AmortisedSVGD, BinaryVAE
