@@ -29,6 +29,7 @@ from offmap.workflow import (
     require_writable,
     save_model,
     score_rows,
+    scoring,
     summary_of,
     write_frame,
 )
@@ -154,7 +155,8 @@ def words(n: int, seed: int) -> Data:
 
 
 def test_texts_go_through_an_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "TextEncoder", Lengths)
+    for module in (fitting, scoring):
+        monkeypatch.setattr(module, "TextEncoder", Lengths)
     model = fit_model(configure("msp"), words(300, seed=0))
     assert isinstance(model.encoder, Lengths)
     found = evaluate_model(model, words(100, seed=1), Data(as_texts(["word " * 50]), name="novel")).metrics

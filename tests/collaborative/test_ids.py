@@ -68,7 +68,7 @@ def test_ids_that_no_int64_holds_are_refused() -> None:
 
 @pytest.mark.parametrize("entity", [2**63, -(2**63) - 1, 2**70])
 def test_python_integers_that_no_int64_holds_are_refused(entity: int) -> None:
-    with pytest.raises(ValueError, match="must be (all )?integers"):
+    with pytest.raises(ValueError, match=r"must be (all )?integers"):
         check_ids([entity, 5])
 
 

@@ -39,7 +39,8 @@ class Columns(Composition):
         if self._X.shape[1] != self._reference.shape[1]:
             raise ValueError(f"reference must have the {self._X.shape[1]} columns of X; got {reference.shape[1]}")
         self._names = _checked_names(feature_names, X, self._X.shape[1])
-        self._days = [days_of(column) for _, column in self._reference.items()] if self._named else []
+        known: Any = self._reference
+        self._days = [days_of(known[name]) for name in known.columns] if self._named else []
         self.counts = np.full(len(self._X), self._X.shape[1], dtype=np.intp)
 
     def mixed(self, rows: Indices, donors: Indices, replaced: Mask) -> Any:

@@ -39,7 +39,7 @@ class Examples:
     novelty: FloatArray
     p_value: FloatArray | None = None
     truth: Sequence[object] | None = None
-    entity: Sequence[object] | None = None
+    entity: Sequence[object] | NDArray[Any] | None = None
     identity: Mapping[str, Sequence[object]] = field(default_factory=dict)
     predicted: Sequence[object] | None = None
     reasons: Sequence[str] | None = None
