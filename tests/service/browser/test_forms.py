@@ -104,6 +104,13 @@ def test_what_cannot_be_done_is_said_on_the_page(
     assert len(re.findall("<li", client.get("/review/table/history").text)) == len(re.findall("<li", before))
 
 
+def test_what_was_typed_is_escaped(client: TestClient) -> None:
+    _, page = act(client, "name", group="1", label="<i>x</i>\u202e")
+    assert "&lt;i&gt;x&lt;/i&gt;" in page
+    assert "<i>" not in page
+    assert "\u202e" not in page
+
+
 def test_a_stale_act_shows_what_changed_and_can_be_done_all_the_same(client: TestClient) -> None:
     seen = fields(client.get("/review/table/groups/1").text)
     assert act(client, "name", group="1", label="3")[0] == 200
