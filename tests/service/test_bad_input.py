@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from offmap.service import Limits
-from tests.service.conftest import WIDTH, serving, tensor
+from tests.service.conftest import WIDTH, binary, serving, tensor
 
 GOOD = [[0.1] * WIDTH]
 
@@ -110,6 +110,23 @@ def test_broken_binary_requests(client: TestClient) -> None:
     assert (status, "no output 'mood'" in error) == (422, True)
     status, error = refusal(client.post("/v2/models/numbers/infer", json=tensor(GOOD, outputs="novelty")))
     assert status == 422
+
+
+def test_tensors_of_bytes_that_do_not_fit(client: TestClient) -> None:
+    given = binary(GOOD)
+    for old, new, words in (
+        (b'"shape": [1, 3]', b'"shape": [2, 3]', "has 12 bytes; its shape and datatype need 24"),
+        (b'"FP32"', b'"FP64"', "need 24"),
+        (b'"FP32"', b'"BYTE"', "datatype"),
+        (b'"binary_data_size": 12', b'"binary_data_size": 11', "need 12"),
+        (b'"binary_data_size": 12', b'"binary_data_size": 99', "12 bytes are left"),
+        (b'"FP32"', b'"BYTES"', "ends within a text"),
+    ):
+        content = given["content"].replace(old, new)
+        length = int(given["headers"]["Inference-Header-Content-Length"]) + len(new) - len(old)
+        headers = {"Inference-Header-Content-Length": str(length)}
+        status, error = refusal(client.post("/v2/models/numbers/infer", content=content, headers=headers))
+        assert (status, words in error) == (422, True), error
 
 
 def test_what_is_not_there(client: TestClient) -> None:

@@ -89,6 +89,17 @@ def test_uploaded_tables_score_as_in_the_library(client: TestClient, files: Path
     np.testing.assert_allclose(found["novelty"], expected, rtol=1e-5)
 
 
+def test_columns_of_an_upload_may_come_in_another_order(client: TestClient, files: Path) -> None:
+    expected = offmap.load(files / "named.safetensors").novelty(FRAME)
+    kind = {"content-type": "text/csv"}
+    turned = FRAME[["age", "height", "weight"]].to_csv(index=False)
+    np.testing.assert_allclose(
+        client.post("/v1/models/named/score", content=turned, headers=kind).json()["novelty"], expected, rtol=1e-5
+    )
+    other = client.post("/v1/models/named/score", content=turned.replace("age", "mood"), headers=kind)
+    assert (other.status_code, "height, weight, age" in other.json()["error"]) == (422, True)
+
+
 def test_a_form_uploads_a_file_and_a_client_can_ask_for_csv(client: TestClient) -> None:
     content = "words,n\npay the invoice,1\nthe weather,2\n"
     given = {"file": ("../../etc/passwd.csv", content, "text/csv")}

@@ -4,34 +4,24 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from jinja2 import Environment
+from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from offmap.service.review.rendering import asset
+from offmap.service.plain_page import plain_page
 
 router = APIRouter(include_in_schema=False)
-_PAGE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
-    """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{ title }} {{ version }}</title>
-<link rel="stylesheet" href="{{ sheet }}">
-</head>
-<body>
-<main>
-<h1>{{ title }} {{ version }}</h1>
-<p>As JSON, for tools: <a href="/openapi.json">/openapi.json</a>. To review: <a href="/review">/review</a>.</p>
+_CONTENT = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
+    """<p>As JSON, for tools: <a href="/openapi.json">/openapi.json</a>. To review: <a href="/review">/review</a>.</p>
 {% for tag, operations in tags.items() %}
 <h2>{{ tag }}</h2>
 {% for one in operations %}
 <section>
 <h3><code>{{ one.method }} {{ one.path }}</code></h3>
 <p>{{ one.about }}</p>
-{% if one.takes %}
-<p>Takes {{ one.takes|join(", ") }}.</p>
-{% endif %}
 <ul>
+{% for kind, names in one.takes.items() %}
+<li>takes <code>{{ kind }}</code> {{ names|join(", ") }}</li>
+{% endfor %}
 {% for status, text in one.answers.items() %}
 <li><code>{{ status }}</code> {{ text }}</li>
 {% endfor %}
@@ -39,9 +29,6 @@ _PAGE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_
 </section>
 {% endfor %}
 {% endfor %}
-</main>
-</body>
-</html>
 """
 )
 
@@ -50,12 +37,8 @@ _PAGE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_
 async def show(request: Request) -> HTMLResponse:
     """The page."""
     document = request.app.openapi()
-    about = document["info"]
-    return HTMLResponse(
-        _PAGE.render(
-            title=about["title"], version=about["version"], tags=operations(document), sheet=asset("review.css")
-        )
-    )
+    content = Markup(_CONTENT.render(tags=operations(document)))
+    return HTMLResponse(plain_page(f"Offmap {document['info']['version']}", content))
 
 
 def operations(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -63,13 +46,28 @@ def operations(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for path, methods in document["paths"].items():
         for method, one in methods.items():
+            body = one.get("requestBody", {}).get("content", {})
             found.setdefault(one["tags"][0], []).append(
                 {
                     "method": method.upper(),
                     "path": path,
                     "about": one.get("description", ""),
-                    "takes": list(one.get("requestBody", {}).get("content", {})),
-                    "answers": {status: answer["description"] for status, answer in one["responses"].items()},
+                    "takes": {kind: _names(each.get("schema", {}), document) for kind, each in body.items()},
+                    "answers": {status: _told(one["responses"][status], document) for status in one["responses"]},
                 }
             )
     return found
+
+
+def _told(answer: dict[str, Any], document: dict[str, Any]) -> str:
+    """What an answer is: its entries if they are all that is known of it, else its description."""
+    names = _names(answer.get("content", {}).get("application/json", {}).get("schema", {}), document)
+    return ", ".join(names) if names and answer["description"] == "Successful Response" else answer["description"]
+
+
+def _names(schema: dict[str, Any], document: dict[str, Any]) -> list[str]:
+    """Entries of an object, or of the objects in a list."""
+    whole = schema.get("items", schema)
+    if "$ref" in whole:
+        whole = document["components"]["schemas"][whole["$ref"].rpartition("/")[2]]
+    return list(whole.get("properties", {}))

@@ -68,10 +68,10 @@ def _table_rows(model: Estimator, data: Data) -> Any:
     if isinstance(encoder_of(model), TableEncoder):
         return data.rows
     names = [str(name) for name in data.feature_names]
-    known = getattr(model, "feature_names_in_", None)
-    if known is not None and list(known) != names:
+    known = [str(name) for name in getattr(model, "feature_names_in_", names)]
+    if sorted(known) != sorted(names):
         raise Problem(422, f"the upload has the columns {', '.join(names)}; the model was fitted on {', '.join(known)}")
-    return numbers(model, _cells(data), names)
+    return numbers(model, _cells(data)[:, [names.index(name) for name in known]], known)
 
 
 def _cells(data: Data) -> NDArray[Any]:

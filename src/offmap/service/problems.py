@@ -1,16 +1,17 @@
 """What a client is told when a request cannot be answered: a status and one sentence, never a traceback."""
 
-import html
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from offmap.errors import reason_of
+from offmap.service.plain_page import plain_page
 
 _LOG = logging.getLogger("offmap.service")
 
@@ -72,7 +73,5 @@ def _in_words(error: Mapping[str, Any]) -> str:
 
 
 def _page(problem: Problem) -> str:
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{problem.status}</title>'
-        f'<h1>{problem.status}</h1><p>{html.escape(str(problem))}</p><p><a href="/">Back</a></p></html>'
-    )
+    content = Markup('<p role="alert">{}</p><p><a class="button" href="/">Back</a></p>').format(problem)
+    return plain_page(str(problem.status), content, kind="sign-in")

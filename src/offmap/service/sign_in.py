@@ -3,10 +3,11 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
+from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from offmap.service.plain_page import plain_page
 from offmap.service.problems import Problem
-from offmap.service.review.rendering import asset
 from offmap.service.security import COOKIE, Keys, set_session
 
 router = APIRouter(include_in_schema=False)
@@ -45,25 +46,14 @@ def _form(message: str, status: int = 200) -> HTMLResponse:
     return HTMLResponse(_page(message), status)
 
 
-def _page(message: str) -> str:
-    alert = f'<p role="alert">{message}</p>' if message else ""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Sign in · Offmap</title>
-<link rel="stylesheet" href="{asset("review.css")}">
-</head>
-<body>
-<main class="sign-in">
-<h1>Offmap</h1>
-{alert}
-<form method="post" action="/sign-in">
+_ALERT = Markup('<p role="alert">{}</p>')
+_FORM = Markup("""<form method="post" action="/sign-in">
 <label for="token">Token of this service</label>
 <input id="token" name="token" type="password" required autofocus autocomplete="current-password">
 <button type="submit">Sign in</button>
-</form>
-</main>
-</body>
-</html>"""
+</form>""")
+
+
+def _page(message: str) -> str:
+    alert = _ALERT.format(message) if message else Markup()
+    return plain_page("Sign in", alert + _FORM, kind="sign-in")

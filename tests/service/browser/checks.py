@@ -3,10 +3,12 @@
 OVERFLOW = """() => {
   const wide = document.documentElement.clientWidth;
   const scrolls = (one) => one && (/auto|scroll/.test(getComputedStyle(one).overflowX) || scrolls(one.parentElement));
-  return [...document.querySelectorAll("#page *")]
+  const page = document.documentElement.scrollWidth > wide ? ["the page itself"] : [];
+  const parts = [...document.querySelectorAll("#page *")]
     .filter((one) => one.getBoundingClientRect().right > wide + 1)
     .filter((one) => !scrolls(one.parentElement) && !one.closest(".unseen"))
     .map((one) => `${one.tagName} ${one.className} ${one.textContent.slice(0, 40)}`);
+  return [...page, ...parts];
 }"""
 """Elements that reach beyond the right edge and cannot be scrolled to."""
 

@@ -104,6 +104,13 @@ def test_what_cannot_be_done_is_said_on_the_page(
     assert len(re.findall("<li", client.get("/review/table/history").text)) == len(re.findall("<li", before))
 
 
+def test_what_was_typed_is_escaped(client: TestClient) -> None:
+    _, page = act(client, "name", group="1", label="<i>x</i>\u202e")
+    assert "&lt;i&gt;x&lt;/i&gt;" in page
+    assert "<i>" not in page
+    assert "\u202e" not in page
+
+
 def test_a_stale_act_shows_what_changed_and_can_be_done_all_the_same(client: TestClient) -> None:
     seen = fields(client.get("/review/table/groups/1").text)
     assert act(client, "name", group="1", label="3")[0] == 200
@@ -118,6 +125,28 @@ def test_a_stale_act_shows_what_changed_and_can_be_done_all_the_same(client: Tes
     assert client.get("/v1/worlds/table/groups?status=named").json()["groups"][0]["name"] == 4
     # An act on another group is not stale.
     assert client.post("/review/table/act", data=seen | {"act": "skip", "group": "2"}).status_code == 200
+
+
+def test_an_act_that_fails_halfway_says_what_was_done(client: TestClient) -> None:
+    status, page = act(client, "skip", group="2")
+    assert status == 200
+    page = client.get("/review/table").text
+    form = fields(page) | {"act": "discard", "group": ["2", "77"]}
+    answer = client.post("/review/table/act", data=form)
+    assert answer.status_code == 422
+    assert "Only a part was done:</b> Group 2 discarded. Then: there is no group 77" in answer.text
+    assert act(client, "undo")[0] == 200
+
+
+def test_the_choice_of_colours_returns_to_its_page_and_to_no_other(client: TestClient) -> None:
+    form = {"csrf": fields(client.get("/review/table").text)["csrf"], "theme": "light"}
+    for referer, place in (
+        ("http://localhost/review/table/map", "/review/table/map"),
+        ("http://x//y.example", "/review"),
+    ):
+        answer = client.post("/review/theme", data=form, headers={"referer": referer}, follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, place)
+        assert "offmap_theme=light" in answer.headers["set-cookie"]
 
 
 def test_audit_rows_are_drawn_and_labelled(client: TestClient) -> None:

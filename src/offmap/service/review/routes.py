@@ -1,6 +1,7 @@
 """Addresses of the review page. Pages are whole documents: with scripts on, htmx takes the part that changed."""
 
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -9,7 +10,7 @@ from offmap.loop import OpenWorld
 from offmap.loop.timeline import decisions
 from offmap.service.problems import Problem
 from offmap.service.review import pages
-from offmap.service.review.acts import ACTS
+from offmap.service.review.acts import ACTS, Act
 from offmap.service.review.assets import ASSETS
 from offmap.service.review.cards import picture_of
 from offmap.service.review.desk import Desk
@@ -47,9 +48,10 @@ async def static(name: str) -> Response:
 @router.post("/review/theme", dependencies=[Depends(require_csrf)])
 async def theme(request: Request) -> Response:
     """Keeps the choice of dark or light in a cookie."""
-    fields = await request.form()
-    chosen, world = str(fields.get("theme", "")), str(fields.get("world", ""))
-    response = RedirectResponse(address(world) if world in _worlds(request).names() else "/review", 303)
+    chosen = str((await request.form()).get("theme", ""))
+    # Only the path of the page that the form was on, so that this leads nowhere else.
+    page = urlsplit(request.headers.get("referer", "")).path
+    response = RedirectResponse(page if page.startswith("/review/") else "/review", 303)
     if chosen in ("dark", "light"):
         response.set_cookie(_THEME, chosen, max_age=_YEAR, samesite="strict", httponly=True)
     return response
@@ -85,7 +87,8 @@ async def row(request: Request, world: str, number: int) -> Response:
 @router.get("/review/{world}/rows/{number}/picture")
 async def picture(request: Request, world: str, number: int) -> Response:
     """One image of the stream. A row never changes, so a browser may keep it."""
-    found = await _worlds(request).get(world).read(lambda w: picture_of(_desk(request, world, w), number))
+    desks = _desks(request)
+    found = await _worlds(request).get(world).read(lambda opened: picture_of(_desk(desks, world, opened), number))
     if found is None:
         raise Problem(404, "there is no such image")
     return Response(found, media_type="image/png", headers={"cache-control": "private, max-age=86400"})
@@ -102,21 +105,21 @@ async def other(request: Request, world: str, page: str) -> Response:
 @router.post("/review/{world}/act", dependencies=[Depends(require_csrf)])
 async def act(request: Request, world: str) -> Response:
     """Does what a form asks for, and shows the page that follows."""
-    handle = _worlds(request).get(world)
-    shell, form = _shell(request, world), Form(act="")
+    handle, shell, desks = _worlds(request).get(world), _shell(request, world), _desks(request)
+    form = Form(act="")
     try:
         form = read_form(await request.form())
-        if form.act not in ACTS:
-            raise ValueError(f"there is no act {form.act[:50]!r}")
-        about = ACTS[form.act].about
+        about = _act(form).about
         page, place = await handle.act(
-            lambda open_world: _done(_desk(request, world, open_world), shell, form),
+            lambda opened: _done(_desk(desks, world, opened), shell, form),
             revision=None if about == "nothing" else form.revision,
             groups=(*form.groups, *form.others) if about == "groups" else (),
         )
         return _answer(request, page, place)
     except StaleAct as stale:
         notice, status = Notice(changes=stale.changes, refused=form), 409
+    except NotDone as failed:
+        notice, status = Notice(error=str(failed), done=failed.done), 422
     except ValueError as error:
         notice, status = Notice(error=str(error)), 422
     return await _show(request, world, lambda desk, shell, _: _same(desk, shell, notice, form), status)
@@ -131,10 +134,29 @@ _PAGES: dict[str, Render] = {
 }
 
 
+class NotDone(Exception):
+    """An act of several steps that failed after the first; ``done`` says what was done until then."""
+
+    def __init__(self, error: ValueError, done: tuple[str, ...]) -> None:
+        super().__init__(str(error))
+        self.done = done
+
+
+def _act(form: Form) -> Act:
+    if form.act not in ACTS:
+        raise ValueError(f"there is no act {form.act[:50]!r}")
+    return ACTS[form.act]
+
+
 def _done(desk: Desk, shell: Shell, form: Form) -> tuple[str, str]:
     """Acts, and returns the page that follows and its address."""
     before = {decision.number: decision for decision in decisions(desk.world)}
-    follows = ACTS[form.act].run(desk.world, form)
+    try:
+        follows = _act(form).run(desk.world, form)
+    except ValueError as error:
+        if done := pages.done_since(desk, before):
+            raise NotDone(error, done) from error
+        raise
     notice = Notice(done=pages.done_since(desk, before))
     if form.page in _PAGES:
         return _PAGES[form.page](desk, shell, notice), address(shell.world, form.page)
@@ -151,8 +173,8 @@ def _same(desk: Desk, shell: Shell, notice: Notice, form: Form) -> str:
 
 
 async def _show(request: Request, world: str, page: Render, status: int = 200) -> Response:
-    handle, shell = _worlds(request).get(world), _shell(request, world)
-    shown = await handle.read(lambda open_world: page(_desk(request, world, open_world), shell, Notice()))
+    handle, shell, desks = _worlds(request).get(world), _shell(request, world), _desks(request)
+    shown = await handle.read(lambda opened: page(_desk(desks, world, opened), shell, Notice()))
     return _answer(request, shown, status=status)
 
 
@@ -169,20 +191,26 @@ def _answer(request: Request, page: str, place: str | None = None, status: int =
     return response
 
 
-def _desk(request: Request, name: str, world: OpenWorld) -> Desk:
-    desks: dict[str, Desk] = request.app.state.desks
-    if name not in desks or desks[name].world is not world:
+def _worlds(request: Request) -> Worlds:
+    found: Worlds = request.app.state.worlds
+    return found
+
+
+def _desks(request: Request) -> dict[str, Desk]:
+    """What the page remembers, by world; nothing at first."""
+    state = request.app.state
+    if not hasattr(state, "desks"):
+        state.desks = {}
+    found: dict[str, Desk] = state.desks
+    return found
+
+
+def _desk(desks: dict[str, Desk], name: str, world: OpenWorld) -> Desk:
+    if name not in desks:
         desks[name] = Desk(world)
     # Other instances may have acted, if the world is in a database.
     world.refresh()
     return desks[name]
-
-
-def _worlds(request: Request) -> Worlds:
-    found: Worlds = request.app.state.worlds
-    if not hasattr(request.app.state, "desks"):
-        request.app.state.desks = {}
-    return found
 
 
 def _shell(request: Request, world: str) -> Shell:
