@@ -75,6 +75,8 @@ def mixed(rows: int, seed: int) -> pd.DataFrame:
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".parquet"])
 def test_tables_of_all_kinds_in_batches_are_the_table_as_a_whole(tmp_path: Path, suffix: str, late: str) -> None:
     train, new = mixed(300, 0), mixed(200, 1)
+    # In training the tariffs are texts, so that "1.50" is known by its text.
+    train["tariff"] = np.resize(["1.50", "free", "half", "double"], 300)
     new.loc[199, "tariff"] = late
     for name, frame in (("train", train), ("new", new)):
         path = tmp_path / f"{name}{suffix}"
@@ -82,7 +84,7 @@ def test_tables_of_all_kinds_in_batches_are_the_table_as_a_whole(tmp_path: Path,
             write(frame, path)
         else:
             frame.to_csv(path, index=False, sep="\t" if "tsv" in suffix else ",")
-    roles = Roles(id=("payment",), kinds=(("tariff", "category"),))
+    roles = Roles(id=("payment",))
     model = fit_model(configure("nearest-neighbor"), read(tmp_path / f"train{suffix}", roles=roles), roles)
     expected = score_rows(model, read(tmp_path / f"new{suffix}", roles=roles))
     found = pd.concat(score_batches(model, tmp_path / f"new{suffix}", part_rows=60), ignore_index=True)
@@ -107,13 +109,13 @@ def test_entities_whose_names_look_like_numbers_in_some_batches(tmp_path: Path, 
     frame["id"] = np.where(np.arange(400) < 200, "7", "a")
     model = ClosedFormDetector(random_state=0).fit(frame[NAMES], frame["id"].to_numpy(dtype=str))
     new = numbers(100, seed=1)
-    new["id"] = np.where(np.arange(100) < 50, "7", "new")
+    new["id"] = np.where(np.arange(100) % 2, "7", "new")
     new.to_csv(tmp_path / "rows.csv", index=False)
-    roles = Roles(entity="id")
+    roles = Roles(entity="id", only=("u", "v", "w"), keep=("u",))
     parts = list(score_batches(model, tmp_path / "rows.csv", roles=roles, new_entities=rule, part_rows=25))
     found = pd.concat(parts, ignore_index=True)
     expected = score_rows(model, read(tmp_path / "rows.csv", roles=roles), new_entities=rule)
-    pd.testing.assert_frame_equal(found, expected, check_exact=True)
+    pd.testing.assert_frame_equal(found, expected, check_exact=True, check_dtype=False)
     assert len(found) == (100 if rule == "flag" else 50)
 
 
