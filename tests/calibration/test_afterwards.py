@@ -105,3 +105,7 @@ def test_top_is_the_most_novel_first_and_ties_keep_their_order() -> None:
     assert verdict.top(9).tolist() == [1, 3, 2, 0]
     with pytest.raises(ValueError, match="k must be an integer at least 0"):
         verdict.top(-1)
+
+
+def test_a_budget_is_alerts_per_row() -> None:
+    assert [Budget(50, per=1000).rate, Budget(1, per=8).rate, Budget(0.5).rate] == [0.05, 0.125, 0.0005]

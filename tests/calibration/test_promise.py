@@ -58,3 +58,10 @@ def test_the_warning_points_at_the_line_that_asked() -> None:
     with pytest.warns(CalibrationWarning) as caught:
         Promise(alpha=0.05).fit([1.0, 2.0])
     assert caught[0].filename == __file__
+
+
+def test_the_interval_of_the_rate_has_a_closed_form_below_the_largest_row() -> None:
+    """No held-out row lies above the threshold, and the rate is Beta(1, 19)."""
+    found = Promise(alpha=0.05).fit(np.arange(19.0)).false_alarm_rate
+    assert found is not None
+    assert [found.low, found.high] == pytest.approx([1 - 0.975 ** (1 / 19), 1 - 0.025 ** (1 / 19)])

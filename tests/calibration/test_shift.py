@@ -74,3 +74,10 @@ def test_entities_are_not_reweighted() -> None:
     model = EntityGaussianDetector(calibration=0.3, random_state=0).fit(X, np.arange(100) % 2)
     with pytest.raises(ValueError, match="model must be asked about rows alone"):
         Reweighted(model).fit(X, X)
+
+
+def test_weights_are_one_on_average_whatever_the_sizes_of_the_samples() -> None:
+    rng = np.random.default_rng(0)
+    model = NearestNeighborDetector(random_state=0).fit(rng.normal(size=(300, 2)))
+    shifted = Reweighted(model).fit(rng.normal(size=(2000, 2)), rng.normal(0.3, 1, size=(400, 2)))
+    assert 0.9 < shifted.weights_.mean() < 1.1
