@@ -4,6 +4,7 @@ import ipaddress
 import re
 import socket
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import uvicorn
@@ -36,7 +37,8 @@ def serve(settings: Settings, host: str, port: int, started: Callable[[str], Non
                 failures.append(error)
                 server.should_exit = True
 
-        server = uvicorn.Server(_configuration(settings, loaded))
+        named = replace(settings, hosts=(*settings.hosts, host))
+        server = uvicorn.Server(_configuration(named, loaded))
         server.run(sockets=[listening])
     if failures:
         raise failures[0]

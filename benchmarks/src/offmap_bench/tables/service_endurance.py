@@ -67,32 +67,34 @@ def measure_kills(workload: Mapping[str, Any], column: str, seed: int) -> dict[s
             world.teach(digits.X[:600], np.asarray(digits.y)[:600])
         for kill in range(workload["kills"]):
             with running(Settings(worlds={"digits": place}, limits=LIMITS)) as service:
-                acknowledged += _act_until_killed(service, kill, seconds=0.2 + 0.8 * (kill % 10) / 10)
+                acknowledged += _act_until_killed(service, kill, acts=3 + kill % 10)
         with OpenWorld.open(place) as world:
             labels = {row.id: row.label for row in world.state.rows.values()}
     lost = [identity for identity in acknowledged if labels.get(identity) != 7]
     return {"kills": workload["kills"], "acknowledged": len(acknowledged), "lost": len(lost)}
 
 
-def _act_until_killed(service: Service, kill: int, seconds: float) -> list[str]:
-    """Observes rows and labels them, one after another; ids whose label was acknowledged."""
+def _act_until_killed(service: Service, kill: int, acts: int) -> list[str]:
+    """Observes rows and labels them, one after another; ids whose label was acknowledged.
+
+    The service is killed at a random moment soon after so many acts, while the next ones are on their way.
+    """
     X, acknowledged = load("digits").X, list[str]()
+    killer = threading.Timer(np.random.default_rng(kill).uniform(0, 0.02), service.kill)
     client = Client(service.port)
-    killer = threading.Timer(seconds, service.kill)
-    killer.start()
     try:
-        for number in range(100_000):
-            identity = f"{kill}-{number}"
-            rows = X[number % len(X)][None].tolist()
+        while True:
+            identity = f"{kill}-{len(acknowledged)}"
+            rows = X[len(acknowledged) % len(X)][None].tolist()
             client.act("/v1/worlds/digits/observe", {"rows": rows, "ids": [identity]})
             client.act("/v1/worlds/digits/label", {"row": identity, "label": 7})
             acknowledged.append(identity)
+            if len(acknowledged) == acts:
+                killer.start()
     except (OSError, http.client.HTTPException):
-        pass
+        return acknowledged
     finally:
-        killer.join()
         client.close()
-    return acknowledged
 
 
 def _versions(folder: Path, count: int, seed: int) -> Any:
@@ -154,6 +156,7 @@ TABLES = (
         seeds={"cpu": range(1)},
         profiles={"cpu": {}},
         formats={name: ",.0f" for name in ("kills", "acknowledged", "lost")},
-        notes="Each restart is killed 0.2 to 1 s after it answers, in the middle of acts. The world is in a folder.",
+        notes="Each restart is killed at a random moment after 3 to 12 acts, while the next ones are on their way. The "
+        "world is in a folder.",
     ),
 )
