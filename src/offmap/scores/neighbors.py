@@ -28,6 +28,9 @@ def most_similar(queries: Tensor, reference: Tensor, count: int) -> Neighbors:
         >>> most_similar(torch.tensor([[0.6, 0.8]]), reference, 1).place
         tensor([[1]])
     """
+    if torch.compiler.is_exporting():
+        # Which rows of a block are ranked depends on the data, which a traced graph cannot express.
+        return Neighbors(*(queries @ reference.T).topk(count, dim=1))
     found = Neighbors(
         queries.new_full((len(queries), count), -torch.inf), torch.zeros(len(queries), count, dtype=torch.int64)
     )
