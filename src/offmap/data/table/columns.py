@@ -210,6 +210,8 @@ def state_of(codec: Any) -> dict[str, Any]:
 
 def check_codec(name: str, codec: Any) -> None:
     """Raises an error unless a codec that was read from a file encodes a gap and texts to finite features."""
+    if isinstance(codec, CategoryCodec) and (len(codec.counts) != len(codec.values) or min(codec.counts) < 1):
+        raise ValueError(f"the column {name!r} must have a count of at least 1 per value")
     standard = codec.rarity if isinstance(codec, CategoryCodec) else codec.standard
     numbers = np.array([standard.mean, standard.scale], dtype=np.float64)
     made = codec.encode(pd.Series([None, *getattr(codec, "values", [])[:1]], dtype=object)).features
