@@ -69,12 +69,7 @@ class RankMean(Score):
 
     def _novelty(self, outputs: Outputs) -> Tensor:
         ranks = [
-            torch.searchsorted(values, _scored(score, outputs).contiguous()).double() / (len(values) + 1)
+            torch.searchsorted(values, score.novelty(outputs).contiguous()).double() / (len(values) + 1)
             for score, values in zip(self.scores_, self.ranks_, strict=True)
         ]
         return torch.stack(ranks).mean(dim=0)
-
-
-def _scored(score: Score, outputs: Outputs) -> Tensor:
-    """The novelty in blocks of rows; a traced graph, which has any number of rows, takes them all at once."""
-    return score._novelty(outputs) if torch.compiler.is_exporting() else score.novelty(outputs)

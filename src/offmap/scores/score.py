@@ -30,7 +30,9 @@ class Outputs:
         for name in ("features", "logits"):
             given = getattr(self, name)
             object.__setattr__(self, name, None if given is None else _as_matrix(name, given))
-        if self.features is not None and self.logits is not None and len(self.features) != len(self.logits):
+        # By shape, not by len, which would fix the number of rows where a graph is traced.
+        both = self.features is not None and self.logits is not None
+        if both and self.features.shape[0] != self.logits.shape[0]:
             raise ValueError(f"features has {len(self.features)} rows and logits has {len(self.logits)}; give as many")
 
     def __len__(self) -> int:
