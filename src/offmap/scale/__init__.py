@@ -3,6 +3,6 @@
 from offmap.data.roles import Roles
 from offmap.scale.merging import merge
 from offmap.scale.ray_dataset import score_dataset
-from offmap.scale.score_files import Summary, score_batches, score_files
+from offmap.scale.streams import Summary, score_batches, score_files
 
 __all__ = ["Roles", "Summary", "merge", "score_batches", "score_dataset", "score_files"]
