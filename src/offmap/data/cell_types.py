@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from offmap.data.table.cells import as_numbers
 
-__all__ = ["CellTypes", "all_typed", "typed"]
+__all__ = ["CellTypes", "all_typed", "is_text", "typed"]
 
 _INTEGER = r"[+-]?(?:0|[1-9]\d{0,17})"
 _NUMBER = r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
@@ -74,7 +74,7 @@ def typed(column: Any, known: CellTypes | None = None) -> Any:
         >>> typed(pd.Series(["7", "8"])).tolist(), typed(pd.Series(["07", "8"])).tolist()
         ([7, 8], ['07', '8'])
     """
-    if not _is_text(column.dtype):
+    if not is_text(column.dtype):
         return column
     if known is None and (numbers := _plain_numbers(column.tolist())) is not None:
         return pd.Series(numbers, index=column.index)
@@ -97,7 +97,7 @@ def all_typed(
         as_they_are: Columns that stay texts.
         types: What is known of the cells of columns of which ``frame`` holds a part.
     """
-    if not any(_is_text(kind) for kind in frame.dtypes):
+    if not any(is_text(kind) for kind in frame.dtypes):
         return frame  # a new frame would copy it
     columns = {
         name: column if name in as_they_are else typed(column, types.get(str(name))) for name, column in frame.items()
@@ -105,7 +105,8 @@ def all_typed(
     return pd.DataFrame(columns, index=frame.index)
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether columns of this type can hold texts, which are to be typed."""
     return bool(pd.api.types.is_object_dtype(kind) or pd.api.types.is_string_dtype(kind))
 
 

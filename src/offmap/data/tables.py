@@ -80,7 +80,7 @@ def rows_of(
         raise NoRows(f"{where} must have at least one row", kept)
     target = roles.target if roles.target in frame.columns else None
     y = None if target is None else _labels(frame[target], where)
-    identity = frame[kept] if kept else None
+    identity = frame[kept].infer_objects() if kept else None
     if roles.text is not None:
         texts = as_texts(_complete(frame[roles.text], where))
         shown = frame[kept].assign(text=texts) if roles.text not in kept else frame[kept]

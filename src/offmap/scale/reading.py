@@ -1,17 +1,20 @@
 """Which columns of a source a model reads, which are carried through, and the table that comes out."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from offmap.base import OpenSetClassifier
 from offmap.collaborative.base import EntityDetector
 from offmap.data import TableEncoder
-from offmap.data.cell_types import CellTypes
+from offmap.data.cell_types import CellTypes, is_text
+from offmap.data.decoding import decoding
 from offmap.data.roles import Roles
 from offmap.data.table.problems import raise_problems, repeated_columns
 from offmap.data.table_batches import cells_in_batches
@@ -89,8 +92,7 @@ def reading_of(model: Estimator, source: Source, roles: Roles, new_entities: New
         if lacking := [name for name in plan.columns if name not in names]:
             quoted = ", ".join(map(repr, lacking))
             raise ValueError(f"{file.path} lacks the column {quoted}, which {first.path} has; it has {names}")
-    words = _category_columns(model, plan.roles.only) if source.form == "separated" else []
-    return replace(plan, types=_types_of(source, words))
+    return replace(plan, types=_types_of(source, _category_columns(model, plan.roles.only)))
 
 
 def score_fields(model: Estimator) -> list[pa.Field]:
@@ -142,7 +144,18 @@ def _types_of(source: Source, columns: Sequence[str]) -> dict[str, CellTypes]:
     found: dict[str, CellTypes] = {}
     for file in source.files if columns else ():
         inside = [name for name in columns if name not in file.values]
-        for cells in cells_in_batches(file.path, BATCH_ROWS, inside):
-            seen = {name: CellTypes.of(cells[name]) for name in inside}
-            found = {name: found[name].joined(types) if name in found else types for name, types in seen.items()}
+        for cells in _cells(source, file.path, inside):
+            texts = [name for name in inside if is_text(cells[name].dtype)]
+            seen = {name: CellTypes.of(cells[name]) for name in texts}
+            found |= {name: found[name].joined(types) if name in found else types for name, types in seen.items()}
     return found
+
+
+def _cells(source: Source, path: Path, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """Some columns of a file, in batches."""
+    if source.form == "separated":
+        yield from cells_in_batches(path, BATCH_ROWS, columns)
+        return
+    with decoding(path, "a table"), pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(BATCH_ROWS, columns=list(columns)):
+            yield batch.to_pandas()
