@@ -147,7 +147,7 @@ def test_the_oldest_graphs_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ("parameters", "message"),
     [
         ({"backend": "tensorrt"}, "backend must be 'torch' or 'onnx'; got 'tensorrt'"),
-        ({"backend": "onnx", "device": "meta"}, 'device must be "cpu" with backend="onnx"; got \'meta\''),
+        ({"backend": "onnx", "device": "cuda"}, 'device must be "cpu" with backend="onnx"; got \'cuda\''),
     ],
 )
 def test_bad_parameters_are_named(parameters: dict[str, Any], message: str) -> None:

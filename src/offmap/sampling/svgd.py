@@ -82,6 +82,12 @@ class SVGD(BaseEstimator):
         check_is_fitted(self, "particles_")
         persist.save(self, path)
 
+    def _check_fitted(self) -> None:
+        """Raises an error unless particles can be drawn; ``load`` calls it."""
+        particles = self.particles_
+        if not isinstance(particles, np.ndarray) or particles.shape[1:] != (self.dim,) or not len(particles):
+            raise ValueError(f"particles_ must be an array with {self.dim} columns")
+
     def _moved(self, x: Tensor, log_density: LogDensity) -> Tensor:
         optimizer = Adagrad([x], lr=self.lr, eps=1e-6, maximize=True)
         with bar("SVGD", total=self.steps) as shown:
