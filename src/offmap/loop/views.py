@@ -116,7 +116,8 @@ def sentence(calibration: Calibration | None, found: RateInterval | None) -> str
     if calibration.expected is None:
         return f"no false-alarm rate is promised by the method's own rule{after}"
     if calibration.uncovered:
-        return f"not promised for {calibration.uncovered} learnt classes: label audit rows and learn again{after}"
+        classes = "1 learnt class" if calibration.uncovered == 1 else f"{calibration.uncovered} learnt classes"
+        return f"not promised for {classes}: label audit rows and learn again{after}"
     rate, low, high = calibration.expected
     within = f"{rate:.1%} [{low:.1%}, {high:.1%}] expected from {calibration.rows:,} rows"
     if calibration.missing:

@@ -70,11 +70,11 @@ TABLES = (
         seeds={"cpu": range(3)},
         profiles={"cpu": {}},
         notes="The recipe is that of cards in mixed-tables (offmap_bench/mixed_tables.py) with 20,000 payments and "
-        "three of the four changes per fraud (with two, a model of clean rows found 15 of 53): 14,000 rows train, "
-        "about 5,800 normal rows and 53 frauds are tested. The promised false-alarm rate is 0.5 %. contamination=0.012 "
-        "leaves out the share that looks most novel to a model of the other half of the rows, which is stated to be the share "
-        'of frauds; "auto" needs no share. With contamination the promise holds for rows like those that were kept. '
-        "The score of VAEDetector is nearest.",
+        "three of the four changes per fraud (with two, a model of clean rows found 15 of 53): 14,000 rows "
+        "train, about 5,800 normal rows and 53 frauds are tested. The promised false-alarm rate is 0.5 %. "
+        "contamination=0.012 leaves out the share that looks most novel to a model of the other half of the "
+        'rows, which is stated to be the share of frauds; "auto" needs no share. With contamination the '
+        "promise holds for rows like those that were kept. The score of VAEDetector is nearest.",
         higher_is_better={"found": True, "recall": True, "false_alarm_rate": False},
         formats={"found": ".1f", "recall": ".1%", "false_alarm_rate": ".2%"},
     ),
