@@ -79,7 +79,7 @@ def test_the_status_says_what_is_promised_and_what_it_needs(tmp_path: Path) -> N
         world.learn()
         status = world.status()
         assert not status.promise_holds
-        assert "not promised for 1 learnt classes" in status.promise
+        assert "not promised for 1 learnt class:" in status.promise
         assert status.audit_rows_needed >= 9
         world.observe(blobs([0, 1, 2, 3], 30, seed=2)[0], ids=range(200, 320))
         truth = np.concatenate([truth, np.zeros(80, int), blobs([0, 1, 2, 3], 30, seed=2)[1]])
