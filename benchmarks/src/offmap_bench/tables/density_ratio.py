@@ -64,7 +64,7 @@ def draw(path: Path, profile: str) -> None:
     right.axhline(0, color="grey", linewidth=0.6)
     right.set(xlabel="x", ylim=(-7, 2.5), title="their log ratio")
     for axes in (left, right):
-        axes.legend(frameon=False)
+        axes.legend(loc="upper right", frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
     with replacing(path) as fresh:
         drawing.savefig(fresh, dpi=150)

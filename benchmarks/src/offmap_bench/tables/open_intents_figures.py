@@ -57,7 +57,7 @@ def draw_radius(path: Path, profile: str) -> None:
             axes.axhline(mean(AUTOMATIC, title, metric), color=colour, linestyle="--", linewidth=1)
         axes.set(xscale="log", xlabel="inner radius r (dashed: r of each class)", ylabel=label)
         axes.grid(alpha=0.3)
-    axes.legend()
+    axes.legend(loc="lower right")
     with replacing(path) as fresh:
         drawing.savefig(fresh, dpi=130)
 
