@@ -86,7 +86,7 @@ def draw_panel(axes: Axes, column: str, likelihood: str, found: tuple[FloatArray
         axes.hist(-values, bins=edges.tolist(), density=True, alpha=0.6, color=colour, label=TITLES[name])
     axes.set(xlabel="ELBO, bits per dimension (right is likelier)", ylabel="density of test images")
     axes.set_title(f"trained on {TITLES[column.split(' → ')[0]]}, {likelihood}: AUROC {auroc(*found):.2f}", fontsize=10)
-    axes.legend(loc="upper right", fontsize=9)
+    axes.legend(loc="upper left", fontsize=9)
 
 
 def draw_histograms(path: Path, profile: str) -> None:
