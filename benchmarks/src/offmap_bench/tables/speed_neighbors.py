@@ -15,6 +15,7 @@ from offmap_bench.tables.speed import SOURCE
 
 ROWS, FEATURES, QUERIES = 100_000, 384, 1024
 Rows = NDArray[np.float32]
+Algorithm = Literal["brute", "kd_tree"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +29,7 @@ class Search:
     ours: bool
 
 
-def _seconds(method: Search, known: Rows, queries: Rows, algorithm: Literal["brute", "kd_tree"]) -> float:
+def _seconds(method: Search, known: Rows, queries: Rows, algorithm: Algorithm) -> float:
     """How long the search takes, once it is prepared."""
     score = KNearest().fit(Outputs(torch.from_numpy(known)))
     rival = None if method.ours else NearestNeighbors(n_neighbors=1, algorithm=algorithm).fit(known)
@@ -40,16 +41,20 @@ def _seconds(method: Search, known: Rows, queries: Rows, algorithm: Literal["bru
     return perf_counter() - start
 
 
+def _rate(method: Any, features: int, threads: int, algorithm: Algorithm, seed: int) -> dict[str, float]:
+    """Rows per second of a search among rows of so many features, with so many threads of torch."""
+    rng, before = np.random.default_rng(seed), torch.get_num_threads()
+    known, queries = (rng.standard_normal((rows, features)).astype(np.float32) for rows in (ROWS, QUERIES))
+    torch.set_num_threads(threads)
+    try:
+        return {"rows / s": QUERIES / _seconds(method, known, queries, algorithm)}
+    finally:
+        torch.set_num_threads(before)
+
+
 def measure(method: Any, column: str, seed: int) -> dict[str, float]:
     """Rows per second of a search for the nearest row, with as many threads as the column says."""
-    rng = np.random.default_rng(seed)
-    known, queries = (rng.standard_normal((rows, FEATURES)).astype(np.float32) for rows in (ROWS, QUERIES))
-    threads = torch.get_num_threads()
-    torch.set_num_threads(int(column.split()[0]))
-    try:
-        return {"rows / s": QUERIES / _seconds(method, known, queries, "brute")}
-    finally:
-        torch.set_num_threads(threads)
+    return _rate(method, FEATURES, int(column.split()[0]), "brute", seed)
 
 
 NEIGHBORS = Table(
@@ -71,15 +76,8 @@ NEIGHBORS = Table(
 
 
 def measure_index(method: Any, column: str, seed: int) -> dict[str, float]:
-    """Rows per second of a search among rows of so many features, in one thread."""
-    rng, features = np.random.default_rng(seed), int(column.split()[0])
-    known, queries = (rng.standard_normal((rows, features)).astype(np.float32) for rows in (ROWS, QUERIES))
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        return {"rows / s": QUERIES / _seconds(method, known, queries, "kd_tree")}
-    finally:
-        torch.set_num_threads(threads)
+    """Rows per second of a search among rows of as many features as the column says, in one thread."""
+    return _rate(method, int(column.split()[0]), 1, "kd_tree", seed)
 
 
 INDEX = Table(
