@@ -24,7 +24,7 @@ def reference_rows(model: Any, reference: Any) -> Any:
     if kept is None:
         raise ValueError(
             f"reference must be given: {type(model).__name__} keeps no training rows to compare with; pass normal rows "
-            "as the model takes them, such as reference=X_train"
+            "as the model takes them, such as reference=X_train, or --reference TRAIN.csv on the shell"
         )
     return kept
 
