@@ -2,9 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALL := $(PIP) --constraint constraints.txt
+DEV := --editable ".[dev,text,rl,service,ray,export]" --editable ./benchmarks
 
-.PHONY: demo serve test check bench fuzz browser postgres clean
+.PHONY: demo serve test check bench fuzz hashes browser postgres clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/offmap demo
@@ -62,6 +64,18 @@ $(VENV)/.service: pyproject.toml $(VENV)/.torch
 	$(INSTALL) --editable ".[service]"
 	touch $@ $(VENV)/.runtime
 
+# CI sets HASHES=1: then only files whose hash is in .ci/hashes.txt are installed (Linux, x86-64, Python 3.11).
+ifdef HASHES
+$(VENV)/.dev: pyproject.toml benchmarks/pyproject.toml .ci/hashes.txt | $(BIN)/python
+	$(PIP) --require-hashes --no-deps --requirement .ci/hashes.txt
+	$(PIP) --no-deps --no-build-isolation --editable . --editable ./benchmarks
+	touch $(VENV)/.torch $(VENV)/.runtime $@
+else
 $(VENV)/.dev: pyproject.toml benchmarks/pyproject.toml $(VENV)/.torch
-	$(INSTALL) --editable ".[dev,text,rl,service,ray,export]" --editable ./benchmarks
+	$(INSTALL) $(DEV)
 	touch $@ $(VENV)/.runtime
+endif
+
+# After a change of constraints.txt or of dependencies.
+hashes: | $(BIN)/python
+	$(INSTALL) --dry-run --ignore-installed --report - $(DEV) | $(BIN)/python .ci/hashes.py

@@ -1,9 +1,12 @@
 """What the wheel holds: the library and nothing that reproduces papers."""
 
 import ast
+import re
 import tomllib
 from pathlib import Path
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from setuptools import find_packages
 
 ROOT = Path(__file__).parents[1]
@@ -42,3 +45,23 @@ def test_no_module_of_the_library_imports_the_benchmarks() -> None:
     assert len(modules) > 50
     assert [str(path) for path in modules if "offmap_bench" in imports_of(path)] == []
     assert not any("bench" in path.stem for path in modules)
+
+
+def pins(path: str) -> dict[str, Requirement]:
+    """The lines of a file of pinned versions by the name of the package, without hashes."""
+    lines = [line.partition("#")[0].partition("--hash")[0] for line in (ROOT / path).read_text().splitlines()]
+    requirements = [Requirement(line) for line in lines if line.strip()]
+    return {canonicalize_name(each.name): each for each in requirements}
+
+
+def test_ci_installs_the_pinned_versions_and_checks_their_hashes() -> None:
+    hashed, pinned = pins(".ci/hashes.txt"), pins("constraints.txt")
+    lines = [line for line in (ROOT / ".ci" / "hashes.txt").read_text().splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r"\S+==\S+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
+    # pip's list of installed packages, from which constraints.txt is made, leaves setuptools out.
+    assert {name: str(each.specifier) for name, each in hashed.items() if name != "setuptools"} == {
+        name: str(pinned[name].specifier) for name in hashed if name != "setuptools"
+    }
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [*project["dependencies"], *(each for extra in project["optional-dependencies"].values() for each in extra)]
+    assert {canonicalize_name(Requirement(each).name) for each in asked} <= set(hashed)

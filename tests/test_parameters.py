@@ -71,13 +71,13 @@ GOOD: dict[str, list[Any]] = {
     "anything": [None, object(), np.zeros(3)],
 }
 BAD: dict[str, tuple[str, list[Any]]] = {
-    "number": ("a number", ["1", None, True, np.zeros(2), 1j]),
+    "number": ("a number", ["1", None, True, np.zeros(2), 1j, 2**63]),
     "integer": ("an integer", [1.0, "1", True, np.True_, None]),
     "flag": ("a bool", [0, 1, "true", None]),
     "text": ("a str", [0, None, b"bytes"]),
     "fraction": ("a number between 0 and 1, both excluded", [0, 1, 0.0, 1.0, -1, float("nan"), "0.5"]),
     "share": ("a number between 0 and 1, 0 included", [1, 1.0, -0.1, float("nan")]),
-    "positive": ("a number above 0", [0, -1e-9, float("nan"), None]),
+    "positive": ("a number above 0", [0, -1e-9, float("nan"), None, 10**400]),
     "non_negative": ("a number at least 0", [-1e-9, float("nan")]),
     "count": ("an integer at least 1", [0, -1, 1.5, True]),
     "natural": ("an integer at least 0", [-1, 0.0]),

@@ -142,8 +142,14 @@ def _fits(hint: Any, value: Any) -> bool:
     if origin is tuple:
         return isinstance(value, tuple | list) and all(_fits(arguments[0], item) for item in value)
     if hint in _NUMBERS:
-        return isinstance(value, _NUMBERS[hint][1]) and not isinstance(value, bool)
+        is_number = isinstance(value, _NUMBERS[hint][1]) and not isinstance(value, bool)
+        return is_number and not (hint is float and _is_wide(value))
     return hint is Any or isinstance(value, origin or hint)
+
+
+def _is_wide(value: Any) -> bool:
+    """Whether a number is an integer of more than 64 bits, by which torch cannot multiply."""
+    return isinstance(value, int) and abs(value) >= 2**63
 
 
 _WORDS = {"none": None, "true": True, "false": False}

@@ -59,6 +59,16 @@ def test_recent_rows_elsewhere_are_refused() -> None:
         Reweighted(model).fit(RNG.normal(size=(50, 2)), RNG.normal(size=(50, 3)))
 
 
+def test_one_row_that_carries_much_of_the_weight_is_too_little() -> None:
+    # Most recent rows lie among held-out rows; almost half of them lie where only one held-out row does.
+    old, recent = RNG.normal(0, 0.1, size=(500, 2)), RNG.normal(0, 0.1, size=(500, 2))
+    old[0, 0] += 10
+    recent[:240, 0] += 10
+    model = Calibrated(spread).calibrate(RNG.normal(size=(500, 2)))
+    with pytest.raises(ValueError, match=r"count as 1\d after weighting.* a rate of 0\.05 needs 19 rows"):
+        Reweighted(model).fit(old, recent)
+
+
 def test_classifiers_name_the_unknown_and_models_are_saved_with_their_weights(tmp_path: Any) -> None:
     X, fresh = RNG.normal(size=(900, 2)), RNG.normal(size=(300, 2)) + 0.3
     guarded = Guarded(LogisticRegression(), alpha=0.1, random_state=0).fit(X[:600], (X[:600, 0] > 0).astype(int))

@@ -16,6 +16,7 @@ from offmap.collaborative import EntityForestDetector
 from offmap.density import NearestNeighborDetector, VAEDetector
 from offmap.openset import MSPClassifier
 from offmap.persist import ModelFileError
+from offmap.sampling import BinaryVAE
 
 ROWS = np.random.default_rng(0).normal(size=(300, 3))
 LABELS = np.array(["ant", "bee", "cow"])[np.arange(300) % 3]
@@ -103,6 +104,13 @@ def test_the_device_of_a_file_must_compute(path: Path) -> None:
         offmap.load(path)
 
 
+def test_a_file_cannot_ask_for_endless_draws_per_row(path: Path) -> None:
+    BinaryVAE(hidden=(4,), **FEW).fit(ROWS > 0).save(path)
+    edit(path, "parameters", "particles", value=10**8)
+    with pytest.raises(ModelFileError, match="particles must be an integer from 1 to 1,000"):
+        offmap.load(path)
+
+
 def test_a_file_does_not_choose_where_a_later_fit_writes(path: Path, tmp_path: Path) -> None:
     VAEDetector(hidden=(4,), **FEW).fit(ROWS).save(path)
     edit(path, "parameters", "checkpoint", value=str(tmp_path / "elsewhere"))
@@ -148,6 +156,7 @@ sys.addaudithook(watch)
 if mode == "control":
     open(os.path.join(os.path.dirname(model), "elsewhere.txt"), "w").close()
 from offmap.persist import ModelFileError
+from offmap.sampling import BinaryVAE
 from offmap.workflow import load_model, score_rows, write_frame
 from offmap.data import open_data
 from pathlib import Path

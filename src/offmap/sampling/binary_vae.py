@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from offmap import parameters, persist
-from offmap.parameters import Count, Positive
+from offmap.parameters import Count, Positive, Repeats
 from offmap.random_state import draw_seed, local_seed
 from offmap.sampling.draws import require_count
 from offmap.sampling.latent_model import LatentModel
@@ -65,7 +65,7 @@ class BinaryVAE(BaseEstimator):
     posterior: Literal["ras", "gaussian"] = "ras"
     latent: Count = 2
     hidden: tuple[Count, ...] = (128, 128)
-    particles: Count = 16
+    particles: Repeats = 16
     noise_dim: Count = 8
     epochs: Count = 300
     batch_size: Count = 64
