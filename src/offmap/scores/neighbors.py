@@ -1,5 +1,6 @@
 """Nearest rows by batched products: exact, and as fast as the machine multiplies matrices."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import torch
@@ -31,6 +32,18 @@ def most_similar(queries: Tensor, reference: Tensor, count: int) -> Neighbors:
     if torch.compiler.is_exporting():
         # Which rows of a block are ranked depends on the data, which a traced graph cannot express.
         return Neighbors(*(queries @ reference.T).topk(count, dim=1))
+    workers = torch.get_num_threads() if queries.device.type == "cpu" else 1
+    # Whole products per part, so that each row is multiplied with the same company as in one thread.
+    rows = -(-len(queries) // (workers * ROWS_PER_PRODUCT)) * ROWS_PER_PRODUCT
+    if workers == 1 or len(queries) <= rows:
+        return _search(queries, reference, count)
+    # Threads with queries of their own wait for each other once, threads that share each product at every product.
+    with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        found = list(pool.map(lambda part: _search(part, reference, count), queries.split(rows)))
+    return Neighbors(*(torch.cat(each) for each in zip(*found, strict=True)))
+
+
+def _search(queries: Tensor, reference: Tensor, count: int) -> Neighbors:
     found = Neighbors(
         queries.new_full((len(queries), count), -torch.inf), torch.zeros(len(queries), count, dtype=torch.int64)
     )
