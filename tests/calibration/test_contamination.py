@@ -8,6 +8,8 @@ from sklearn.neighbors import LocalOutlierFactor
 
 from offmap import Calibrated
 from offmap.calibration import CalibrationWarning, Promise
+from offmap.calibration.contamination import rows_to_keep
+from offmap.calibration.split import Split
 from offmap.collaborative import EntityForestDetector
 from offmap.density import NearestNeighborDetector
 from offmap.openset import MSPClassifier
@@ -38,6 +40,21 @@ def test_trimmed_rows_neither_train_nor_calibrate(contamination: Any, kind: str)
     assert (model.predict(fresh) == -1).mean() < 0.04
     assert 0.019 < model.trimmed_ < 0.05
     assert "looked novel and were left out" in model.promise_in_words
+
+
+def test_no_row_is_judged_by_a_model_that_was_trained_on_it() -> None:
+    judged: list[int] = []
+
+    def score(split: Split) -> np.ndarray:
+        assert len(split.train) > 40
+        assert not set(split.train) & set(split.held_out)
+        judged.extend(split.held_out)
+        return split.held_out.astype(float)
+
+    kept = rows_to_keep(score, 101, 0.1, np.random.default_rng(0))
+    assert sorted(judged) == list(range(101))
+    assert len(kept) == 91
+    assert kept.mean() < 48  # the score of a row is its index, so that the last rows are left out
 
 
 def test_without_novel_rows_auto_trims_hardly_any() -> None:
