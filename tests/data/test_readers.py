@@ -54,6 +54,12 @@ def test_npz_with_several_splits_needs_one_named(tmp_path: Path) -> None:
     assert len(open_data(f"{path}:train")) == 4
 
 
+def test_names_of_arrays_reach_no_terminal_as_they_are(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="its keys are") as refusal:
+        read(save(tmp_path / "rows.npz", **{"\x1b[31m": X, "y": Y}))
+    assert str(refusal.value).isprintable()
+
+
 def test_npz_refuses_rows_under_two_names(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="its keys are X, x"):
         read(save(tmp_path / "rows.npz", X=X, x=X))

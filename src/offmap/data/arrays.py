@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from offmap.data.decoding import decoding
 from offmap.data.limits import require_ratio
 from offmap.data.rows import Data, as_texts
+from offmap.errors import printable
 
 __all__ = ["read_idx", "read_npy", "read_npz", "read_npz_keys"]
 
@@ -110,7 +111,8 @@ def _rows_key(path: Path, keys: list[str], split: str | None) -> str:
         )
     if len(candidates) != 1:
         wanted = f"x_{split}" if split is not None else "one of X, x or x_<split> (name the split if there are several)"
-        raise ValueError(f"{path} must have the key {wanted}; its keys are {', '.join(keys) or 'none'}")
+        found = ", ".join(printable(key) for key in keys) or "none"
+        raise ValueError(f"{path} must have the key {wanted}; its keys are {found}")
     return candidates[0]
 
 
