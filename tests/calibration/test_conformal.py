@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from offmap.calibration import CalibrationWarning, hold_out, p_values, threshold
+from offmap.calibration import CalibrationWarning, hold_out, p_values, random_p_values, threshold
 from offmap.calibration.split import expected_sizes
 
 # Few distinct values, so that ties are common.
@@ -31,6 +31,15 @@ def test_above_the_threshold_is_a_p_value_of_at_most_alpha(
     flagged = novelty > threshold(np.sort(calibration), alpha)
     counted = [1 + sum(c >= s for c in calibration) for s in novelty]
     assert (flagged == (np.array(counted) <= alpha * (len(calibration) + 1) + 1e-9)).all()
+
+
+@pytest.mark.parametrize("levels", [2, 10**6], ids=["ties", "no ties"])
+def test_random_p_values_attain_every_rate(levels: int) -> None:
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(levels, size=(20_000, 10)).astype(float)
+    p = np.concatenate([random_p_values(np.sort(rows[:9]), rows[9:], rng) for rows in drawn])
+    for alpha in (0.03, 0.05, 0.5):
+        assert (p <= alpha).mean() == pytest.approx(alpha, abs=0.012)
 
 
 def test_nineteen_rows_are_just_enough_for_five_percent() -> None:

@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, OneClassSVM
 
 from offmap import Calibrated, Guarded
+from offmap.calibration import CalibrationWarning
 
 Array = NDArray[Any]
 RNG = np.random.default_rng(0)
@@ -140,6 +141,15 @@ def test_models_that_are_not_fitted_say_so() -> None:
             model.assess(X)
     with pytest.raises(NotFittedError):
         Guarded(LogisticRegression()).calibrate(X)
+
+
+def test_scores_that_depend_on_the_other_rows_are_noticed() -> None:
+    # As PyOD's ECOD: the rows to score take part in the ranks.
+    def ranked(rows: Array) -> Array:
+        return np.abs(np.asarray(rows)[:, 0]).argsort().argsort() / len(rows)
+
+    with pytest.warns(CalibrationWarning, match="depends on the rows that are scored with it"):
+        Calibrated(ranked).calibrate(X)
 
 
 def test_a_score_that_is_nan_is_refused_with_its_row() -> None:

@@ -16,6 +16,7 @@ from offmap.calibration.contract import PromisedDetector
 from offmap.calibration.cv import Folds, fit_members, fold_splits
 from offmap.calibration.fingerprint import Fingerprint
 from offmap.calibration.foreign import checked_scores, novelty_function, require_spread, row_count
+from offmap.calibration.notices import warn_of_company
 from offmap.calibration.split import Split, hold_out
 from offmap.calibration.surprise import surprise_steps
 from offmap.parameters import Fraction
@@ -134,6 +135,7 @@ class Calibrated(PromisedDetector, BaseEstimator):
         require_spread(novelty)
         self.promise_ = self._new_promise().fit(novelty)
         self.fingerprint_ = Fingerprint().fit(model, X, novelty)
+        warn_of_company(self.fingerprint_, model, novelty_function(model))
         return self
 
     def _novelty(self, X: Any) -> FloatArray:

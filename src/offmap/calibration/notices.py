@@ -1,5 +1,6 @@
-"""Warnings of what weakens a promise: rows that it does not cover, and rows that are copies of one another."""
+"""Warnings of what weakens a promise: rows that it does not cover, copies of rows, scores that depend on other rows."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from offmap.arrays import Rows
 from offmap.calibration.conformal import CalibrationWarning
+from offmap.calibration.fingerprint import Fingerprint
 from offmap.errors import warn_caller
 
 # Copies among the rows that are let pass without a word.
@@ -45,5 +47,15 @@ def warn_of_copies(rows: Rows) -> None:
         warn_caller(
             f"{copies:.0%} of the rows are copies of other rows; a row with a copy in training looks too normal, so "
             "that rows without one are flagged more often than promised; remove copies before the fit",
+            CalibrationWarning,
+        )
+
+
+def warn_of_company(fingerprint: Fingerprint, model: Any, novelty: Callable[[Any], Any]) -> None:
+    """Warns if the first rows score differently without the others: calibration then says little about later rows."""
+    if fingerprint.differs(model, novelty):
+        warn_caller(
+            "the score of a row depends on the rows that are scored with it, or on chance; the promised rate may not "
+            "hold, and a saved file will not recognise the model; use a detector that scores each row by itself",
             CalibrationWarning,
         )
