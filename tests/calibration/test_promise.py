@@ -65,3 +65,10 @@ def test_the_interval_of_the_rate_has_a_closed_form_below_the_largest_row() -> N
     found = Promise(alpha=0.05).fit(np.arange(19.0)).false_alarm_rate
     assert found is not None
     assert [found.low, found.high] == pytest.approx([1 - 0.975 ** (1 / 19), 1 - 0.025 ** (1 / 19)])
+
+
+def test_another_rate_keeps_the_confidence() -> None:
+    novelty = np.random.default_rng(0).normal(size=500)
+    sure = Promise(alpha=0.05, confidence=0.9).fit(novelty)
+    assert sure.at(0.1).threshold_ == Promise(alpha=0.1, confidence=0.9).fit(novelty).threshold_
+    assert sure.at(0.1).threshold_ > Promise(alpha=0.1).fit(novelty).threshold_
