@@ -156,7 +156,8 @@ DETECTORS: dict[str, Any] = {
     "MSPClassifier": MSPClassifier(epochs=5),
     "LOFClassifier": LOFClassifier(epochs=5),
     "Guarded LogisticRegression": LogisticRegression(max_iter=300),
-    "Guarded LinearDiscriminantAnalysis": LinearDiscriminantAnalysis(),
+    # By default it divides by the spread of features that are constant in a fold.
+    "Guarded LinearDiscriminantAnalysis": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
 }
 RATES = Table(
     name="promises",
