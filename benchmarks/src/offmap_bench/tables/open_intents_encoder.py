@@ -65,7 +65,7 @@ ENCODER = Table(
     needs=COMPARED.needs,
     notes="all-mpnet-base-v2 (109 M parameters, 768 features), frozen, computed with 8-bit integers (mean cosine with "
     "the full precision 0.995 on 256 utterances), in place of all-MiniLM-L6-v2 (22 M). The thesis tunes the last "
-    "layers of BERT (109 M). Methods, their parameters and splits as in the table open-intents; nothing was chosen anew.",
+    "layers of BERT (109 M). Methods, their parameters and splits as in open-intents; nothing was chosen anew.",
     higher_is_better=HIGHER,
     formats=FORMATS,
     average=True,
