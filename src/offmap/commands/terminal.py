@@ -115,8 +115,9 @@ def show(title: str, rows: Sequence[Mapping[str, Any]], as_json: bool, whole: An
 
 
 def show_pairs(title: str, pairs: Mapping[str, Any], as_json: bool) -> None:
-    """Prints names and values as a table of two columns, or as one JSON object."""
-    show(title, [{"what": name, "value": value} for name, value in pairs.items()], as_json, dict(pairs))
+    """Prints names and values as a table of two columns, without empty mappings, or all of them as one JSON object."""
+    rows = [{"what": name, "value": value} for name, value in pairs.items() if value != {}]
+    show(title, rows, as_json, dict(pairs))
 
 
 def show_rich(renderable: Any) -> None:
