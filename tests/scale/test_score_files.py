@@ -32,6 +32,25 @@ def test_parquet_gives_the_bytes_of_scoring_in_memory(tmp_path: Path, part_rows:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.parquet", "s.parquet"]
 
 
+@pytest.mark.parametrize("kind", ["float16", "float32", "int8", "int64", "uint64", "float32 float64", "int64 float32"])
+def test_numbers_of_every_type_give_the_bytes_of_scoring_in_memory(tmp_path: Path, kind: str) -> None:
+    """Large integers too, which lose their last digits at other places if they pass through another type."""
+    scale = {"int64": 2.0**58, "uint64": 2.0**58}.get(kind, 30.0)
+    frame = (numbers(500, seed=1)[NAMES] * scale).abs()
+    frame = frame.astype(dict(zip(NAMES, kind.split() * 3, strict=False)))
+    model = MahalanobisDetector(random_state=0).fit(frame[:200])
+    found = pd.concat(score_batches(model, write(frame, tmp_path / "rows.parquet"), part_rows=150), ignore_index=True)
+    pd.testing.assert_frame_equal(found.drop(columns="row"), model.assess(frame).to_frame(), check_exact=True)
+
+
+@pytest.mark.parametrize("kind", ["Float64", "float64", "Int64"])
+def test_a_gap_among_numbers_is_refused_as_in_memory(tmp_path: Path, kind: str) -> None:
+    frame = (numbers(300)[NAMES] * 10).round().astype(kind)
+    frame.loc[217, "v"] = None
+    with pytest.raises(ValueError, match=r"rows\.parquet.*NaN"):
+        list(score_batches(fitted(), write(frame, tmp_path / "rows.parquet")))
+
+
 @pytest.mark.parametrize("name", ["s.parquet", "s.csv", "s.jsonl", "folder"])
 def test_every_format_holds_the_same_numbers(tmp_path: Path, name: str) -> None:
     model, frame = fitted(), numbers(300, seed=1)

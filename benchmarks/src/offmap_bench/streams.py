@@ -13,7 +13,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import offmap
 from offmap.files import replacing
+from offmap.scale import Roles, score_files
 
 FEATURES = [f"x{place}" for place in range(20)]
 _BLOCK = 1 << 18
@@ -64,8 +66,6 @@ def cost_of(how: str, model: Path, source: list[Path], out: Path, workers: int |
 
 
 def _measured(task: dict[str, Any]) -> Cost:
-    import offmap
-
     model = offmap.load(task["model"])
     frame = _read(task["source"]) if task["how"] == "memory" else None
     # A first call, so that what is loaded and built once counts as the model's memory.
@@ -84,8 +84,6 @@ def _read(source: list[str]) -> pd.DataFrame:
 
 
 def _stream(model: Any, task: dict[str, Any]) -> None:
-    from offmap.scale import Roles, score_files
-
     score_files(
         model, task["source"], task["out"], roles=Roles(id=("id",)), engine=task["how"], workers=task["workers"]
     )

@@ -16,6 +16,8 @@ from offmap.scale.scoring import score_part
 from offmap.workflow import Estimator
 
 Scored = tuple[Part, pa.Table]
+# Parts that are under way or wait to be written, per thread: threads need not wait while a part goes to the disk.
+_AHEAD = 2
 
 
 def score_in_threads(
@@ -31,7 +33,7 @@ def score_in_threads(
             for part in parts:
                 # With its context a thread knows of the progress bar that is shown already.
                 waiting.append((part, pool.submit(copy_context().run, score_part, model, part, reading)))
-                if len(waiting) > workers:
+                if len(waiting) > _AHEAD * workers:
                     yield _first(waiting)
             while waiting:
                 yield _first(waiting)
