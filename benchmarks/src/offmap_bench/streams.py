@@ -12,10 +12,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import torch
 
 import offmap
 from offmap.files import replacing
 from offmap.scale import Roles, score_files
+from offmap.scale.threads import available_cores
 
 FEATURES = [f"x{place}" for place in range(20)]
 _BLOCK = 1 << 18
@@ -27,6 +29,15 @@ class Cost(NamedTuple):
     seconds: float
     cpu_seconds: float
     megabytes: float
+
+    def per(self, rows: float) -> "Cost":
+        """The same with the seconds of one of so many rows."""
+        return self._replace(seconds=self.seconds / rows, cpu_seconds=self.cpu_seconds / rows)
+
+    @property
+    def cores(self) -> float:
+        """How many cores were busy on average."""
+        return self.cpu_seconds / self.seconds
 
 
 def random_rows(rows: int, seed: int = 0) -> pd.DataFrame:
@@ -52,8 +63,8 @@ def cost_of(how: str, model: Path, source: list[Path], out: Path, workers: int |
     """Scores files in a process of its own.
 
     Args:
-        how: "memory" reads the rows first and scores them by one call, of which only the call is timed; "threads" and
-            "ray" go from files to files, all of which is timed.
+        how: "memory" reads the rows first and scores them by one call, of which only the call is timed, with as many
+            threads of torch as there are cores; "threads" and "ray" go from files to files, all of which is timed.
         model: The file of the model.
         source: The files.
         out: Where the scores go.
@@ -66,6 +77,7 @@ def cost_of(how: str, model: Path, source: list[Path], out: Path, workers: int |
 
 
 def _measured(task: dict[str, Any]) -> Cost:
+    torch.set_num_threads(available_cores())
     model = offmap.load(task["model"])
     frame = _read(task["source"]) if task["how"] == "memory" else None
     # A first call, so that what is loaded and built once counts as the model's memory.

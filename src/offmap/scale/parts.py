@@ -17,7 +17,7 @@ from offmap.scale.sources import Source, SourceFile
 PART_ROWS = 1 << 18
 # Rows that are held as texts at once.
 BATCH_ROWS = 1 << 16
-# Rows that a worker holds as numbers at once: enough to hide the cost of a call, and few where columns are many, so that
+# Rows that a worker holds as numbers at once: enough to hide the cost of a call, and so few where columns are many that
 # they take 32 MB at most.
 _MOST_ROWS, _LEAST_ROWS, _MOST_CELLS = 1 << 17, 1 << 10, 1 << 22
 # Bytes of each column that are read at once; without it, a whole row group would be held.
