@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_info
 
 from offmap.collaborative import ClosedFormDetector
 from offmap.data import ColumnsLeftOut, TextEncoder
@@ -13,7 +14,8 @@ from offmap.data.readers import read
 from offmap.data.roles import Roles
 from offmap.density import MahalanobisDetector
 from offmap.openset import MSPClassifier
-from offmap.scale import score_batches, score_files
+from offmap.scale import score_batches, score_files, threads
+from offmap.scale.scoring import score_part
 from offmap.workflow import configure, fit_model, score_rows
 from tests.scale.tables import NAMES, fitted, in_memory, numbers, write
 
@@ -172,6 +174,19 @@ def test_the_number_of_torch_threads_is_as_before(tmp_path: Path) -> None:
     before = torch.get_num_threads()
     list(score_batches(fitted(), write(numbers(50), tmp_path / "rows.parquet")))
     assert torch.get_num_threads() == before
+
+
+def test_torch_starts_no_threads_within_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[int] = []
+
+    def observed(*arguments: Any) -> Any:
+        libraries = [each for each in threadpool_info() if "torch" in each["filepath"]]
+        found.extend(each["num_threads"] for each in libraries)
+        return score_part(*arguments)
+
+    monkeypatch.setattr(threads, "score_part", observed)
+    list(score_batches(fitted(), write(numbers(400), tmp_path / "rows.parquet"), part_rows=100, workers=2))
+    assert set(found) == {1}
 
 
 def test_wrong_arguments_are_named(tmp_path: Path) -> None:
