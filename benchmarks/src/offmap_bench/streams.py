@@ -1,6 +1,7 @@
 """Scoring rows from files, measured in a process of its own: seconds, and memory over that of the loaded model."""
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -72,7 +73,11 @@ def cost_of(how: str, model: Path, source: list[Path], out: Path, workers: int |
     """
     task = {"how": how, "model": str(model), "source": [*map(str, source)], "out": str(out), "workers": workers}
     command = [sys.executable, "-m", "offmap_bench.streams", json.dumps(task)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    # What a run that was interrupted has left would be refused.
+    shutil.rmtree(out.with_name(f"{out.name}.parts"), ignore_errors=True)
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"scoring {source[0]} failed: {done.stderr}")
     return Cost(**json.loads(done.stdout.splitlines()[-1]))
 
 

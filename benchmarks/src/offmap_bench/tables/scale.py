@@ -1,6 +1,5 @@
 """Rows from files to files: throughput beside scoring in memory, memory, and the overhead of Ray."""
 
-import shutil
 from statistics import median
 from typing import Any
 
@@ -57,7 +56,6 @@ def measure_ray(method: Any, column: str, seed: int) -> dict[str, float]:
 def _fitted(method: Any, seed: int) -> Any:
     path = scratch() / f"{type(method).__name__}-{seed}.safetensors"
     method.set_params(random_state=seed).fit(random_rows(20_000, seed=1)).save(path)
-    shutil.rmtree(scratch() / "scores.parquet.parts", ignore_errors=True)
     return path
 
 
