@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
 from offmap.collaborative import ClosedFormDetector
 from offmap.data import ColumnsLeftOut, TextEncoder
@@ -46,7 +46,7 @@ def test_numbers_of_every_type_give_the_bytes_of_scoring_in_memory(tmp_path: Pat
 
 
 @pytest.mark.parametrize("kind", ["Float64", "float64", "Int64"])
-def test_a_gap_among_numbers_is_refused_as_in_memory(tmp_path: Path, kind: str) -> None:
+def test_a_gap_among_numbers_is_refused_as_in_memory(tmp_path: Path, kind: Any) -> None:
     frame = (numbers(300)[NAMES] * 10).round().astype(kind)
     frame.loc[217, "v"] = None
     with pytest.raises(ValueError, match=r"rows\.parquet.*NaN"):
