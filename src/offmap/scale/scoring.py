@@ -10,9 +10,11 @@ from offmap.collaborative.base import EntityDetector
 from offmap.data.rows import Data
 from offmap.data.tables import rows_of
 from offmap.errors import reason_of
+from offmap.estimator import OpenWorldEstimator
 from offmap.scale.parts import Part
 from offmap.scale.reading import Reading
 from offmap.workflow import Estimator
+from offmap.workflow.fitting import encoder_of
 from offmap.workflow.scoring import assess_places
 
 
@@ -61,7 +63,7 @@ def score_table(
 def _rows(model: Estimator, batch: pa.Table, reading: Reading, where: str, first: int) -> Data:
     roles = reading.roles
     read = {*roles.only, roles.text, roles.entity}
-    frame = _frame(batch.select([name for name in batch.column_names if name in read]))
+    frame = _frame(model, batch.select([name for name in batch.column_names if name in read]))
     frame.index = pd.RangeIndex(first, first + len(frame))
     data = rows_of(frame, roles, where, ("only", "kind"), reading.types)
     data = replace(data, identity=None)
@@ -71,12 +73,16 @@ def _rows(model: Estimator, batch: pa.Table, reading: Reading, where: str, first
     return data
 
 
-def _frame(table: pa.Table) -> pd.DataFrame:
-    """The table as pandas has it. Numbers of one type lie row by row, as models read them, so that none is copied."""
+def _frame(model: Estimator, table: pa.Table) -> pd.DataFrame:
+    """The table as pandas has it; numbers of one type lie row by row where the model reads them so, without a copy.
+
+    Models of other libraries, and encoders, get them column by column as from any file: they may round differently.
+    """
     kinds = set(table.schema.types)
     floating = all(map(pa.types.is_floating, kinds))
     whole = all(map(pa.types.is_integer, kinds)) and not any(column.null_count for column in table.columns)
-    if len(kinds) == 1 and (floating or whole):
+    own = isinstance(model, OpenWorldEstimator) and encoder_of(model) is None
+    if own and len(kinds) == 1 and (floating or whole):
         rows = np.column_stack([column.to_numpy() for column in table.columns])
         return pd.DataFrame(rows, columns=table.column_names, copy=False)
     return table.to_pandas()
