@@ -1,6 +1,7 @@
 """Scoring rows from files, measured in a process of its own: seconds, and memory over that of the loaded model."""
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,8 +13,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import torch
 
+import offmap
 from offmap.files import replacing
+from offmap.scale import Roles, score_files
+from offmap.scale.threads import available_cores
 
 FEATURES = [f"x{place}" for place in range(20)]
 _BLOCK = 1 << 18
@@ -25,6 +30,15 @@ class Cost(NamedTuple):
     seconds: float
     cpu_seconds: float
     megabytes: float
+
+    def per(self, rows: float) -> "Cost":
+        """The same with the seconds of one of so many rows."""
+        return self._replace(seconds=self.seconds / rows, cpu_seconds=self.cpu_seconds / rows)
+
+    @property
+    def cores(self) -> float:
+        """How many cores were busy on average."""
+        return self.cpu_seconds / self.seconds
 
 
 def random_rows(rows: int, seed: int = 0) -> pd.DataFrame:
@@ -50,8 +64,8 @@ def cost_of(how: str, model: Path, source: list[Path], out: Path, workers: int |
     """Scores files in a process of its own.
 
     Args:
-        how: "memory" reads the rows first and scores them by one call, of which only the call is timed; "threads" and
-            "ray" go from files to files, all of which is timed.
+        how: "memory" reads the rows first and scores them by one call, of which only the call is timed, with as many
+            threads of torch as there are cores; "threads" and "ray" go from files to files, all of which is timed.
         model: The file of the model.
         source: The files.
         out: Where the scores go.
@@ -59,13 +73,16 @@ def cost_of(how: str, model: Path, source: list[Path], out: Path, workers: int |
     """
     task = {"how": how, "model": str(model), "source": [*map(str, source)], "out": str(out), "workers": workers}
     command = [sys.executable, "-m", "offmap_bench.streams", json.dumps(task)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    # What a run that was interrupted has left would be refused.
+    shutil.rmtree(out.with_name(f"{out.name}.parts"), ignore_errors=True)
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"scoring {source[0]} failed: {done.stderr}")
     return Cost(**json.loads(done.stdout.splitlines()[-1]))
 
 
 def _measured(task: dict[str, Any]) -> Cost:
-    import offmap
-
+    torch.set_num_threads(available_cores())
     model = offmap.load(task["model"])
     frame = _read(task["source"]) if task["how"] == "memory" else None
     # A first call, so that what is loaded and built once counts as the model's memory.
@@ -84,8 +101,6 @@ def _read(source: list[str]) -> pd.DataFrame:
 
 
 def _stream(model: Any, task: dict[str, Any]) -> None:
-    from offmap.scale import Roles, score_files
-
     score_files(
         model, task["source"], task["out"], roles=Roles(id=("id",)), engine=task["how"], workers=task["workers"]
     )
