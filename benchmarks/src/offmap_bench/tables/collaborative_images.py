@@ -15,6 +15,11 @@ SOURCE = "Collaborative Anomaly Detection"
 SEEDS = {"cpu": range(3), "paper": range(3)}
 # The paper's convolutions have 64, 128, 256 and 512 channels.
 PAPER: dict[str, Any] = {"calibration": 0.0, "network": "conv", "conv_channels": 64}
+# What the defaults of the detector do not decide.
+RATIO: dict[str, Any] = PAPER | {"hidden": (128, 64), "dropout": 0.0, "lr": 1e-3, "weight_decay": 1e-4}
+# The paper leaves the length of embeddings free.
+CONCAT: dict[str, Any] = RATIO | {"head": "concat", "embedding_decay": 0.0}
+TOWERS: dict[str, Any] = RATIO | {"head": "two_tower", "embedding_decay": 1e-3}
 CPU: Mapping[str, object] = {"conv_channels": 16, "epochs": 6, "patience": None, "batch_size": 128}
 NOTES = (
     "Each task is shown images of k of the ten classes, all choices of k are tasks, and each training image is shown "
@@ -51,8 +56,6 @@ def measured_on(name: str) -> Callable[[Any, str, int], dict[str, float]]:
     return measure
 
 
-# The paper leaves the length of embeddings free.
-CONCAT: dict[str, Any] = PAPER | {"head": "concat", "embedding_decay": 0.0}
 STARTS = {
     "label*": RatioDetector(embedding="label", **CONCAT),
     "pseudo-label": RatioDetector(embedding="pseudo", embedding_size=10, **CONCAT),
@@ -60,8 +63,8 @@ STARTS = {
     "random, tenfold pace": RatioDetector(embedding="random", embedding_size=10, embedding_lr_factor=10.0, **CONCAT),
     "learned, 10 seed tasks": RatioDetector(embedding="learned", seed_entities=10, **CONCAT),
     "learned, 64 seed tasks": RatioDetector(embedding="learned", seed_entities=64, **CONCAT),
-    "two towers, learned": RatioDetector(embedding="learned", seed_entities=64, head="two_tower", **PAPER),
-    "two towers, label*, kept": RatioDetector(embedding="label", tune_embeddings=False, head="two_tower", **PAPER),
+    "two towers, learned": RatioDetector(embedding="learned", seed_entities=64, **TOWERS),
+    "two towers, label*, kept": RatioDetector(embedding="label", tune_embeddings=False, **TOWERS),
 }
 
 
