@@ -66,10 +66,9 @@ def gap(detector: Any) -> float:
     "detector",
     [
         RatioDetector(head="concat", embedding="learned", seed_entities=4, tune_embeddings=False, **SMALL),
-        RatioDetector(head="two_tower", embedding="random", patience=None, **SMALL),
         SeparateRatioDetector(**SMALL),
     ],
-    ids=["concat", "two-tower", "separate"],
+    ids=["concat", "separate"],
 )
 def test_a_network_that_has_seen_mirror_images_does_not_tell_left_from_right(detector: Any) -> None:
     images, entities = dots(400, seed=0)
