@@ -117,7 +117,7 @@ TABLES = (
         "5 dimensions and 20 in 12, of other seeds, and on other seeds of the digits. `true components` knows the "
         "Gaussians and learns the shares from the same rows. The Gaussian mixture of all rows is plain: components by "
         "BIC (8, 16 or 32), then the shares of each entity with a prior worth five rows; on Gaussians it is the true "
-        "model. `a Gaussian per entity` draws the variances to those of all rows. Digits: 40 entities fitted, 10 added; "
+        "model. `a Gaussian per entity` draws variances to those of all rows. Digits: 40 entities fitted, 10 added; "
         "images of active classes against all others.",
         higher_is_better={"seen": True, "added": True},
         formats={"seen": ".2%", "added": ".2%", "ms to add one": ".2f"},
