@@ -19,7 +19,18 @@ from offmap.collaborative import (
 )
 from offmap_bench.image_tasks import Images, active_classes, exposed_tasks, images
 from offmap_bench.table import Table
-from offmap_bench.tables.collaborative_images import CONCAT, CPU, NOTES, PAPER, SEEDS, SMALLER, SOURCE, column
+from offmap_bench.tables.collaborative_images import (
+    AUGMENTED,
+    CONCAT,
+    CPU,
+    NOTES,
+    PAPER,
+    SEEDS,
+    SMALLER,
+    SOURCE,
+    TOWERS,
+    column,
+)
 
 KINDS = (1, 2, 3, 4)
 # Width of the convolutions that features come from, which are 8 times as many, and passes over the images.
@@ -55,6 +66,7 @@ class Contender:
     epochs: int = 50
     patience: int | None = 5
     batch_size: int = 256
+    augment: str = "none"
 
     def ready(self, seed: int) -> Any:
         """The detector with the settings of the profile that it has."""
@@ -72,7 +84,7 @@ class OfFeatures(Contender):
     def ready(self, seed: int) -> Any:
         """The detector with its own number of passes; those that learn together stop when it does not help."""
         ready = super().ready(seed)
-        own = {"epochs": self.passes, "patience": 5}
+        own = {"epochs": self.passes, "patience": 5, "augment": "none"}
         return ready.set_params(**{name: value for name, value in own.items() if name in ready.get_params()})
 
 
@@ -93,9 +105,11 @@ ROWS = {
     "ratio, apart": Contender(SeparateRatioDetector(**PAPER)),
     "Gaussian of features, together": OfFeatures(EntityGaussianDetector(**RANDOM)),
     "flow of features, together": OfFeatures(EntityFlowDetector(lr=3e-3, **RANDOM)),
-    "ratio of features, together": OfFeatures(RatioDetector(embedding_decay=0.0, embedding_lr_factor=1.0, **RANDOM)),
+    "ratio of features, together": OfFeatures(
+        RatioDetector(head="concat", embedding_decay=0.0, embedding_lr_factor=1.0, **RANDOM)
+    ),
     "ratio, together": Contender(RatioDetector(embedding_lr_factor=1.0, **CONCAT | RANDOM)),
-    "two towers, together": Contender(RatioDetector(head="two_tower", **PAPER | RANDOM)),
+    "two towers, together": Contender(RatioDetector(**TOWERS | RANDOM)),
 }
 PRINTED = {
     "Gaussian of features, apart": (93.92, 66.45, 60.90, 54.60),
@@ -119,7 +133,7 @@ TABLES = (
         metrics=("auroc",),
         measure=measure,
         seeds=SEEDS,
-        profiles={"cpu": CPU, "paper": {}},
+        profiles={"cpu": CPU, "paper": AUGMENTED},
         printed={
             (row, column(k), "auroc"): value
             for row, values in PRINTED.items()

@@ -7,7 +7,7 @@ import numpy as np
 from offmap.collaborative import RatioDetector
 from offmap_bench.image_tasks import active_classes, exposed_tasks, images
 from offmap_bench.table import Table
-from offmap_bench.tables.collaborative_images import CONCAT, CPU, SMALLER, SOURCE, TOWERS
+from offmap_bench.tables.collaborative_images import CONCAT, CPU, SMALLER, SOURCE, TEN, TOWERS
 
 ACTIVE = 2
 # Passes over the images, and whether they are augmented.
@@ -38,7 +38,7 @@ TABLES = (
         rows={
             "label*": RatioDetector(embedding="label", **CONCAT),
             "learned, 64 seed tasks": RatioDetector(embedding="learned", seed_entities=64, **CONCAT),
-            "two towers, random": RatioDetector(embedding="random", embedding_size=10, **TOWERS),
+            "two towers, random": RatioDetector(embedding="random", **TOWERS | TEN),
         },
         columns=tuple(COLUMNS),
         metrics=("auroc",),
