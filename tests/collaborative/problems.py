@@ -36,6 +36,7 @@ def kinds() -> list[Any]:
         small(RatioDetector, head="concat", embedding="pseudo", embedding_size=3),
         small(ClosedFormDetector, features="fourier"),
         small(ClosedFormDetector, features="pca"),
+        small(EntityFlowDetector, condition="affine"),
         small(EntityFlowDetector, condition="prior"),
     ]
     return [small(cls) for cls in CLASSES] + others

@@ -119,7 +119,8 @@ def two_towers(embedding: Embedding, tune: bool = True) -> RatioDetector:
 
 ROWS = {
     "Gaussian": Contender(EntityGaussianDetector(**DENSITY)),
-    "flow": Contender(EntityFlowDetector(**DENSITY)),
+    "flow": Contender(EntityFlowDetector(condition="affine", **DENSITY)),
+    "flow, own vectors": Contender(EntityFlowDetector(condition="own", **DENSITY)),
     "ratio, random": Contender(concat("random")),
     "ratio, random, tenfold pace": Contender(concat("random", lr_factor=10.0)),
     "ratio, pseudo-label": Contender(concat("pseudo")),
