@@ -49,18 +49,23 @@ def test_the_loss_of_episodes_is_that_of_a_loop_over_rows(seed: int) -> None:
     episodes = np.sort(np.concatenate([np.arange(4), rng.integers(4, size=8)]))
     owner = np.array([0, 1, 1, 2])
     features = torch.from_numpy(rng.dirichlet(np.ones(4), size=12)).float()
-    own, others = [], []
+    own, others, again = [], [], []
+    shares = torch.tensor([0.5, 0.2, 0.3])
     for i, row in enumerate(features):
         rest = [j for j in range(12) if episodes[j] == episodes[i] and j != i]
         embedding = head.embeddings(features[rest].sum(dim=0, keepdim=True), torch.tensor([len(rest)]))
         own.append(np.log1p(np.exp(-float(head(row, embedding)[0]))))
+        again.append(float(shares[owner[episodes[i]]]))
+        again[-1] *= np.log1p(np.exp(float(head(row, embedding)[0])))
         for episode in range(4):
             if owner[episode] != owner[episodes[i]]:
                 members = features[episodes == episode]
                 embedding = head.embeddings(members.sum(dim=0, keepdim=True), torch.tensor([len(members)]))
                 others.append(np.log1p(np.exp(float(head(row, embedding)[0]))))
-    found = episode_loss(head, features, torch.from_numpy(owner[episodes]), torch.from_numpy(episodes))
-    assert float(found) == pytest.approx(np.mean(own) + np.mean(others), abs=1e-4)
+    entities = torch.from_numpy(owner[episodes])
+    found = episode_loss(head, features, entities, torch.from_numpy(episodes), shares)
+    elsewhere = 1 - float(shares[entities].mean())
+    assert float(found) == pytest.approx(np.mean(own) + np.mean(again) + elsewhere * np.mean(others), abs=1e-4)
 
 
 @settings(deadline=None, max_examples=20)

@@ -24,12 +24,11 @@ from tests.collaborative.problems import ring, ring_log_ratio, small
 @pytest.mark.parametrize(
     ("cls", "settings"),
     [
-        (RatioDetector, {}),
         (RatioDetector, {"head": "two_tower", "embedding_size": 8}),
         (RatioDetector, {"head": "concat", "embedding": "learned", "seed_entities": 8}),
         (SeparateRatioDetector, {"hidden": (32,), "lr": 1e-2, "epochs": 40}),
     ],
-    ids=["mixture", "two-tower", "concat", "separate"],
+    ids=["two-tower", "concat", "separate"],
 )
 def test_the_log_ratio_of_gaussians_is_found_in_order_and_in_size(cls: Any, settings: dict[str, Any]) -> None:
     X, entities = ring(8, 250)

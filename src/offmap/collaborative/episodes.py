@@ -10,7 +10,7 @@ from offmap.collaborative.mixture import MixtureHead, feature_sums
 from offmap.collaborative.observations import Observations
 from offmap.collaborative.scoring import all_features
 from offmap.collaborative.training import Schedule, optimizer_of
-from offmap.ratio import ratio_loss
+from offmap.ratio import loss_on_p, loss_on_q
 from offmap.train import Batch, History, descend, train
 
 # Rows of an entity that make an episode, and validation rows that are compared with one another.
@@ -55,21 +55,32 @@ class Episodes:
         return (counts + _ROWS - 1) // _ROWS
 
 
-def episode_loss(head: MixtureHead, features: Tensor, entities: Tensor, episodes: Tensor) -> Tensor:
-    """The logistic loss of a batch of episodes: every row is told from those of others by the other rows of its own.
+def episode_loss(head: MixtureHead, features: Tensor, entities: Tensor, episodes: Tensor, shares: Tensor) -> Tensor:
+    """The logistic loss of a batch of episodes: every row is told from those of all by the other rows of its own.
+
+    The rows of all entities are those of others and, by its share, the entity's own.
 
     Args:
         head: What scores features.
         features: Features of the rows.
-        entities: Entity of each row; episodes of one entity are not compared.
+        entities: Entity of each row.
         episodes: Episode of each row: 0, 1, ….
+        shares: Share of each entity among all observations.
     """
     counts = torch.bincount(episodes)
     sums = features.new_zeros(len(counts), features.shape[1]).index_add_(0, episodes, features)
     own = head(features, head.embeddings(sums[episodes] - features, counts[episodes] - 1))
     owner = torch.zeros_like(counts).index_copy_(0, episodes, entities)
     others = head.score_all(features, head.embeddings(sums, counts))[entities.unsqueeze(1) != owner]
-    return ratio_loss(own, others if len(others) else own)
+    return _loss(own, others, shares[entities])
+
+
+def _loss(own: Tensor, others: Tensor, share: Tensor) -> Tensor:
+    """The loss of own rows against others' and, by the share of each, against own ones again."""
+    against = (share * loss_on_q(own)).mean()
+    if len(others):
+        against = against + (1 - share.mean()) * loss_on_q(others).mean()
+    return loss_on_p(own).mean() + against
 
 
 def fit_components(
@@ -85,9 +96,11 @@ def fit_components(
         schedule: How long and how fast.
     """
 
+    shares = observed.counts / len(observed)
+
     def terms(batch: Batch) -> dict[str, Tensor]:
         index, entities, episodes = batch
-        return {"loss": episode_loss(head, features(observed.X[index]), entities, episodes)}
+        return {"loss": episode_loss(head, features(observed.X[index]), entities, episodes, shares)}
 
     network = nn.ModuleList([features, head])
     optimizer = optimizer_of(network, None, schedule)
@@ -106,9 +119,9 @@ def _validation_loss(features: nn.Module, head: MixtureHead, observed: Observati
     """The loss of validation rows under the embeddings that the training rows give their entities."""
     known = all_features(features, observed.X)
     embeddings = head.embeddings(*feature_sums(known, observed))
-    total = 0.0
+    total, shares = 0.0, observed.counts / len(observed)
     for index, entities in zip(validation.index.split(_COMPARED), validation.entities.split(_COMPARED), strict=True):
         scores = head.score_all(known[index], embeddings[entities])
         others = scores[entities.unsqueeze(1) != entities]
-        total += len(index) * float(ratio_loss(scores.diagonal(), others if len(others) else scores.flatten()))
+        total += len(index) * float(_loss(scores.diagonal(), others, shares[entities]))
     return total / len(validation)

@@ -104,7 +104,7 @@ PAGE = Page(
     differences={
         "50,000 images of CIFAR-10": "20,000",
         "features 64-128-256-512": "a quarter of the width",
-        "augmentation in training": "none in `cpu` (what it brings: collaborative-cifar10-passes); as the paper in `paper`",
+        "augmentation in training": "none; collaborative-cifar10-passes says what it brings",
         "training to convergence on a GPU": "six passes on two cores",
         "users described by DeepFM": "DeepFM, with and without the demographic fields that the test asks for",
     },

@@ -157,10 +157,10 @@ TABLES = (
         "linear map of ten numbers. `of features`: 128 features of each image, by convolutions that learnt by contrast "
         "(two views of an image, and of the image turned upside down) from the training images, in eight passes. "
         "The paper's come from a ResNet-18; how much of the labels a linear classifier finds in them is in "
-        "`collaborative-cifar10-features`. Detectors of features take twenty passes; those that learn together fewer if the "
-        "loss on a tenth of the exposures does not fall any more. The step size of the flow, 3e-3 together, and its "
-        "passes were chosen on MNIST. CSI shares one small encoder among all tasks. For learning together the paper's "
-        "table 2 has the numbers that its table 3 has for random embeddings and one more active class.",
+        "`collaborative-cifar10-features`. Detectors of features take twenty passes; those that learn together fewer "
+        "if the loss on a tenth of the exposures does not fall any more. The step size of the flow, 3e-3 together, "
+        "and its passes were chosen on MNIST. CSI shares one small encoder among all tasks. For learning together the "
+        "paper's table 2 has the numbers that its table 3 has for random embeddings and one more active class.",
         higher_is_better={"auroc": True},
         formats={"auroc": ".2%"},
     ),
