@@ -96,7 +96,7 @@ class FGAN(GeneratorSampler):
                 terms = critic_step((X[torch.randint(len(X), (self.batch_size,))], generated))
             return terms
 
-        def update_generator() -> Losses:
+        def update_generator(_: float) -> Losses:
             return generator_step((torch.randn(self.batch_size, self.generator_.noise_dim, device=self.device),))
 
         pair = AdversarialPair(
