@@ -97,7 +97,7 @@ class RASLosses:
 
     def reweight_noise(self, rate: float) -> None:
         """Moves the weights of a mixture of noise by the log ratios of this step's samples."""
-        if isinstance(self.generator.noise, MixtureNoise):
+        if isinstance(self.generator.noise, MixtureNoise) and self.component is not None:
             self.generator.noise.reweight(self.component, self.log_ratio, rate)
 
     def _log_target(self, x: Tensor) -> Tensor:
@@ -109,11 +109,12 @@ class RASLosses:
             return 0.0
         return w.detach().logsumexp(-1, keepdim=True) - math.log(w.shape[-1])
 
-    def _draw_noise(self, shape: tuple[int, ...]) -> tuple[Tensor, Any]:
+    def _draw_noise(self, shape: tuple[int, ...]) -> tuple[Tensor, Tensor | None]:
+        """The noise of a batch, and its components if it is a mixture (which it never is with contexts)."""
         noise, device = self.generator.noise, self.generator.device
-        return (
-            noise.draw_evenly(*shape, device) if isinstance(noise, MixtureNoise) else (noise.draw(shape, device), None)
-        )
+        if isinstance(noise, MixtureNoise):
+            return noise.draw_evenly(shape[0], device)
+        return noise.draw(shape, device), None
 
     def _draw_contexts(self) -> tuple[Tensor | None, tuple[int, ...]]:
         if self.contexts is None:
