@@ -56,8 +56,8 @@ class RAS(GeneratorSampler):
             it if there may be more modes than that. At 1, the paper's choice, distant modes may be missed and their
             weights be wrong. With contexts the noise is always one Gaussian.
         divergence: The divergence that the generator minimises, which sets $g_0$: "reverse_kl" (the paper's choice),
-            "kl", "hellinger", "pearson", "gan" or "non_saturating". "kl" and "pearson" weight samples by the ratio
-            itself, so errors of the critic can dominate.
+            "kl", "hellinger", "total_variation", "pearson", "neyman", "gan" or "non_saturating". "kl" and "pearson"
+            weight samples by the ratio itself, "neyman" by its inverse, so errors of the critic can dominate.
         entropy: The terms that keep the samples spread out: "anneal", "cycle", "both" or None.
         annealing_share: Share of the steps after which these terms are zero.
         initial_power: The first $1 - \beta$; it rises geometrically to 1.
