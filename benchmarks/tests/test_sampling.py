@@ -9,11 +9,15 @@ import pytest
 import torch
 
 from offmap_bench.densities import wave
+from offmap_bench.plain_samplers import ImportanceResampling, Metropolis
+from offmap_bench.random_densities import random_box
 from offmap_bench.run import run
 from offmap_bench.sample_quality import modes_found
 from offmap_bench.tables.sampling_bounded import TABLES as BOUNDED
 from offmap_bench.tables.sampling_gans import GANS
 from offmap_bench.tables.sampling_mcmc import TemperedSMC, log_mixture
+from offmap_bench.tables.sampling_random import BOXES
+from offmap_bench.tables.sampling_random import TABLES as RANDOM
 from offmap_bench.tables.sampling_toys import FUNNEL, MODES, TOYS, density_of
 from offmap_bench.tables.speed_sampling import TRAINING, Bare
 
@@ -34,7 +38,9 @@ def test_printed_numbers_stand_where_the_authors_have_them() -> None:
         (MODES, ["true samples", "RAS, annealing"]),
         (FUNNEL, ["RAS, annealing"]),
         (BOUNDED[0], ["RAS, Beta reference", "RAS, Gaussian reference"]),
-        (GANS, ["SN-GAN + entropy", "Pearson"]),
+        (GANS, ["SN-GAN + entropy", "Neyman", "total variation"]),
+        (RANDOM[0], ["RAS", "importance resampling"]),
+        (RANDOM[1], ["RAS, one Gaussian", "importance resampling"]),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
@@ -60,6 +66,18 @@ def test_tempered_particles_find_every_mode() -> None:
     assert modes_found(TemperedSMC(particles=400).samples(density, 1000, seed=0), density) == 8
     with pytest.raises(ValueError, match="mixture"):
         log_mixture(wave())
+
+
+@pytest.mark.parametrize("sampler", [ImportanceResampling(), Metropolis(chains=500, burn_in=300)])
+def test_plain_samplers_draw_from_a_random_box(sampler: Any) -> None:
+    box = random_box(3, parts=2, dim=2)
+    low, high = (torch.tensor(bound, dtype=torch.float32) for bound in box.support)
+    assert box.ks(sampler.draw(box.log_u, low, high, 10_000, seed=0)) < 0.04
+
+
+def test_settings_were_not_chosen_on_the_random_boxes_of_the_table() -> None:
+    assert max(number for number, *_ in BOXES.values()) < 1000
+    assert len({number for number, *_ in BOXES.values()}) == 12
 
 
 def test_the_bare_loop_does_the_same_work() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -54,12 +55,9 @@ class BetaMixture:
     def ks(self, samples: NDArray[np.floating]) -> float:
         """The largest Kolmogorov–Smirnov distance between samples ``(n, d)`` and the marginals."""
         t = (samples.astype(np.float64) - self.low) / self.width
-        return max(
-            float(stats.kstest(t[:, axis], lambda p, axis=axis: self._cdf(p, axis)).statistic)
-            for axis in range(self.dim)
-        )
+        return max(float(stats.kstest(t[:, axis], partial(self._cdf, axis)).statistic) for axis in range(self.dim))
 
-    def _cdf(self, t: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    def _cdf(self, axis: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(stats.beta.cdf(t[:, None], self.a[:, axis], self.b[:, axis]) @ self.weights)
 
 

@@ -68,8 +68,8 @@ GANS = Table(
         ("SN-GAN + entropy", "8-GMM", "symmetric KL"): 8.0,
     },
     notes="20,480 samples in square bins of side 0.01, as in the table of toy densities. The critic is a logistic "
-    "regression, and the divergence sets the generator's objective (table 5.2.1); the GAN is the non-saturating one, and "
-    "the sign in the objective of total variation is smoothed, since its gradient is zero. "
+    "regression, and the divergence sets the generator's objective (table 5.2.1); the GAN is the non-saturating one. "
+    "The sign in the objective of total variation is smoothed, since its gradient is zero. "
     "The entropy term has a weight of 0.1 in all rows. The generator's weights are averaged, as in RAS.",
     higher_is_better={"symmetric KL": False, "modes": True, "weight error": False},
     formats={"modes": ".0f", "weight error": ".3f"},
