@@ -83,6 +83,10 @@ class RAS(GeneratorSampler):
         ((1000, 1), 3)
     """
 
+    hidden: tuple[Count, ...] = (64, 64)
+    steps: Count = 2000
+    batch_size: Count = 1024
+    lr: Positive = 2e-3
     log_density: LogDensity | None = None
     support: tuple[Any, ...] | None = None
     uniform_share: Share = 0.1
@@ -93,7 +97,7 @@ class RAS(GeneratorSampler):
     initial_power: Fraction = 0.01
     cycle_weight: NonNegative = 0.1
     critic_resolution: Positive = 4.0
-    critic_steps: Count = 3
+    critic_steps: Count = 2
     critic_lr: Positive = 5e-3
     averaging_decay: Fraction = 0.995
 
