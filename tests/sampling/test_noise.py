@@ -76,3 +76,13 @@ def test_no_component_dies_of_one_huge_ratio(ratio: float) -> None:
         noise.reweight(component, torch.tensor([ratio, 0.0, 0.0, 0.0]), rate=1.0)
     assert noise.log_weights.isfinite().all()
     assert float(noise.log_weights.min()) > math.log(0.01 / 4)
+
+
+def test_unused_components_are_never_drawn_after_training() -> None:
+    noise, component = mixture(4), torch.arange(4)
+    for _ in range(100):
+        noise.reweight(component, torch.tensor([-9.0, 0.0, 0.0, 0.1]), rate=0.2)
+    noise.drop_unused()
+    _, drawn = noise.draw_evenly(10_000, CPU)
+    assert torch.bincount(drawn, minlength=4)[0] == 0
+    assert (torch.bincount(drawn, minlength=4)[1:] > 0).all()

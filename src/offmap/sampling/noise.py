@@ -84,6 +84,15 @@ class MixtureNoise(nn.Module):
         self.log_weights -= self.log_weights.logsumexp(0)
         self.log_weights.clamp_(min=math.log(_SMALLEST_SHARE / len(self.means)))
 
+    @torch.no_grad()
+    def drop_unused(self) -> None:
+        """Gives weight 0 to the components that are kept only in case they come back; call it after training.
+
+        Such a component is hardly trained, so its samples may lie anywhere.
+        """
+        unused = self.log_weights < math.log(2 * _SMALLEST_SHARE / len(self.means))
+        self.log_weights[unused] = -math.inf
+
     def _components(self, uniform: Tensor) -> Tensor:
         edges = self.log_weights.softmax(0).cumsum(0)
         return torch.searchsorted(edges, uniform).clamp(max=len(edges) - 1)

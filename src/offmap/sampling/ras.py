@@ -17,6 +17,7 @@ from offmap.sampling.divergences import Divergence
 from offmap.sampling.generator_sampler import GeneratorSampler
 from offmap.sampling.log_density import LogDensity, evaluate, require_log_density, require_usable
 from offmap.sampling.networks import Critic, smooth_mlp
+from offmap.sampling.noise import MixtureNoise
 from offmap.sampling.objectives import log_ratio
 from offmap.sampling.ras_losses import RASLosses
 from offmap.sampling.references import BetaReference, GaussianReference, fit_reference
@@ -183,6 +184,8 @@ class RAS(GeneratorSampler):
             self.generator_, self.critic_, generator_optimizer, critic_optimizer, update_critic, update_generator
         )
         self.generator_, self.history_ = pair.train(self.steps, self.averaging_decay, "RAS")
+        if isinstance(self.generator_.noise, MixtureNoise):
+            self.generator_.noise.drop_unused()
 
     def _refit_critic(self, contexts: Tensor | None) -> None:
         """Fits the critic to the generator with averaged weights, for the estimates made after training."""
