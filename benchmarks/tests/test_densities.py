@@ -166,6 +166,7 @@ def test_the_distance_to_a_random_box_is_small_for_its_own_samples_only() -> Non
 def test_unequal_modes_are_counted_by_their_weights() -> None:
     ring = random_ring(0)
     assert ring.weights is not None
+    assert ring.modes is not None
     assert float(ring.weights.max() / ring.weights.min()) > 1.5
     drawn = ring.draw(50_000)
     assert modes_found(drawn, ring) == 6

@@ -93,8 +93,12 @@ def cdf_distances(samples: ArrayLike, density: Density) -> tuple[float, float]:
     edges = np.linspace(density.low, density.high, len(masses) + 1)
     true = np.concatenate([[0.0], masses.cumsum()])
     at_samples = np.interp(ordered, edges, true)
-    ranks = np.arange(len(ordered) + 1) / len(ordered)
-    ks = np.maximum(at_samples - ranks[:-1], ranks[1:] - at_samples).max()
     # The true quantile at the middle of each sample's rank.
-    quantiles = np.interp((ranks[:-1] + ranks[1:]) / 2, true, edges)
-    return float(ks), float(np.abs(ordered - quantiles).mean())
+    quantiles = np.interp((np.arange(len(ordered)) + 0.5) / len(ordered), true, edges)
+    return ks_distance(at_samples), float(np.abs(ordered - quantiles).mean())
+
+
+def ks_distance(at_samples: NDArray[np.float64]) -> float:
+    """The Kolmogorov–Smirnov distance, given the true distribution function at the samples in ascending order."""
+    ranks = np.arange(len(at_samples) + 1) / len(at_samples)
+    return float(np.maximum(at_samples - ranks[:-1], ranks[1:] - at_samples).max())
