@@ -29,7 +29,8 @@ class AnalyticClassifier(IncrementalClassifier):
     Rows are projected at random and rectified to features $h$, and the scores $s = B^T h$ with
     $B = (G + \lambda I)^{-1} Q$ are fitted to the corners $e_m$, one per class. $G = \sum h h^T$ and $Q = \sum h e_m^T$
     are sums over rows: learning classes one after another gives the same model as learning them together, and a class
-    can be removed exactly. The novelty is the squared distance to the nearest corner plus the variance of the
+    can be removed exactly. The means of the classes enter both with equal weight, so that a new class of few rows is
+    not outvoted by those of many. The novelty is the squared distance to the nearest corner plus the variance of the
     prediction, $\min_m \|s - e_m\|^2 + h^T (G + \lambda I)^{-1} h$. The own rule (``rule="own"``) rejects above 1/2,
     the squared distance at which two corners are equally near. There is no training loop.
 
