@@ -91,8 +91,17 @@ class Ledger:
         model: IncrementalClassifier,
         lesson: Mapping[int, Label],
         payload: Mapping[int, bytes] | None = None,
+        released: Sequence[int] = (),
     ) -> int:
-        """Sets the threshold of a model that has learnt ``lesson``, and puts it into use as a new version."""
+        """Sets the threshold of a model that has learnt ``lesson``, and puts it into use as a new version.
+
+        Args:
+            kind: "taught" or "learnt".
+            model: The model.
+            lesson: Rows that it has learnt, with their class.
+            payload: Rows that are not in the journal yet.
+            released: Rows that leave their groups.
+        """
         audits = self.state.audited()
         trained = [number in lesson or number in self.state.taught for number in audits]
         X = self.memory.rows(list(audits)) if audits else None
@@ -110,7 +119,8 @@ class Ledger:
             "rows": list(lesson),
             "labels": list(lesson.values()),
             "groups": self._learnt_groups(lesson) if kind == "learnt" else [],
-            "assessed": self.assessed(model, [row for row in self.state.waiting() if row not in lesson]),
+            "released": list(released),
+            "assessed": self.assessed(model, [*(row for row in self.state.waiting() if row not in lesson), *released]),
         }
         self.record(kind, content, payload)
         self._model = number, model

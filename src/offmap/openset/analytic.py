@@ -103,10 +103,24 @@ class AnalyticClassifier(IncrementalClassifier):
             X: Training rows.
             y: Their classes.
         """
+        return _novelty(*self._left_out(X, y)).double().cpu().numpy()
+
+    def left_out_classes(self, X: Any, y: ArrayLike) -> NDArray[Any]:
+        """Most likely class of rows that have trained the model, as if each of them had not.
+
+        A row for which it is not the class that it has trained may well have a wrong label.
+
+        Args:
+            X: Training rows.
+            y: Their classes.
+        """
+        scores, _ = self._left_out(X, y)
+        return np.asarray(self.classes_[scores.argmax(dim=1).cpu().numpy()])
+
+    def _left_out(self, X: Any, y: ArrayLike) -> tuple[Tensor, Tensor]:
         rows, codes = self._checked(X), np.searchsorted(self.classes_, self._checked_labels(X, y))
         with torch.inference_mode():
-            scores, leverage = self.network_.left_out(to_tensor(rows, self.device), torch.from_numpy(codes))
-        return _novelty(scores, leverage).double().cpu().numpy()
+            return self.network_.left_out(to_tensor(rows, self.device), torch.from_numpy(codes).to(self.device))
 
     def remove_class(self, label: Any) -> Self:
         """Forgets a class: the model is then what it would be if the class had never been learnt."""
