@@ -27,5 +27,5 @@ def test_a_run_that_fails_says_why(tmp_path: Path) -> None:
 
 def test_costs_are_per_row() -> None:
     cost = Cost(seconds=4.0, cpu_seconds=6.0, megabytes=100.0)
-    assert cost.per(2) == (2.0, 3.0, 100.0)
+    assert cost.per(2) == Cost(seconds=2.0, cpu_seconds=3.0, megabytes=100.0)
     assert cost.per(2).cores == cost.cores == 1.5

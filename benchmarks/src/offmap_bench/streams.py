@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ import torch
 import offmap
 from offmap.files import replacing
 from offmap.scale import Roles, score_files
+from offmap.scale.ray_cluster import connected
 from offmap.scale.threads import available_cores
 
 FEATURES = [f"x{place}" for place in range(20)]
@@ -25,11 +27,21 @@ _BLOCK = 1 << 18
 
 
 class Cost(NamedTuple):
-    """What a run took: seconds, seconds of all cores, and megabytes over the process with its model loaded."""
+    """What a run took.
+
+    Args:
+        seconds: From its beginning to its end.
+        cpu_seconds: Those of all cores, in this process.
+        megabytes: Memory over that of the process with its model loaded.
+        start: Seconds that 1,000 rows take with a Ray that has to be started.
+        actors: Seconds that 1,000 rows take with a Ray that runs: the start of its actors.
+    """
 
     seconds: float
     cpu_seconds: float
     megabytes: float
+    start: float = 0.0
+    actors: float = 0.0
 
     def per(self, rows: float) -> "Cost":
         """The same with the seconds of one of so many rows."""
@@ -65,7 +77,8 @@ def cost_of(how: str, model: Path, source: list[Path], out: Path, workers: int |
 
     Args:
         how: "memory" reads the rows first and scores them by one call, of which only the call is timed, with as many
-            threads of torch as there are cores; "threads" and "ray" go from files to files, all of which is timed.
+            threads of torch as there are cores; "threads" and "ray" go from files to files, all of which is timed, the
+            latter with a Ray that runs already.
         model: The file of the model.
         source: The files.
         out: Where the scores go.
@@ -84,16 +97,28 @@ def cost_of(how: str, model: Path, source: list[Path], out: Path, workers: int |
 def _measured(task: dict[str, Any]) -> Cost:
     torch.set_num_threads(available_cores())
     model = offmap.load(task["model"])
-    frame = _read(task["source"]) if task["how"] == "memory" else None
+    if task["how"] == "memory":
+        frame = _read(task["source"])
+        return _cost(model, lambda: model.assess(frame))
+    if task["how"] == "threads":
+        return _cost(model, lambda: _stream(model, task))
+    out = Path(task["out"])
+    few = {**task, "source": [str(rows_file(out.parent, 1000))], "out": str(out.with_name("few.parquet"))}
+    begun = perf_counter()
+    with connected():
+        _stream(model, few)
+        start = perf_counter() - begun
+        actors = _cost(model, lambda: _stream(model, few)).seconds
+        return _cost(model, lambda: _stream(model, task))._replace(start=start, actors=actors)
+
+
+def _cost(model: Any, run: Callable[[], Any]) -> Cost:
     # A first call, so that what is loaded and built once counts as the model's memory.
     model.assess(random_rows(2048))
     _forget_peak()
-    before, start, cpu = _memory("VmRSS"), perf_counter(), process_time()
-    if frame is not None:
-        model.assess(frame)
-    else:
-        _stream(model, task)
-    return Cost(perf_counter() - start, process_time() - cpu, (_memory("VmHWM") - before) / 1e3)
+    before, begun, cpu = _memory("VmRSS"), perf_counter(), process_time()
+    run()
+    return Cost(perf_counter() - begun, process_time() - cpu, (_memory("VmHWM") - before) / 1e3)
 
 
 def _read(source: list[str]) -> pd.DataFrame:
