@@ -95,7 +95,7 @@ class MixtureNoise(nn.Module):
 
     def _components(self, uniform: Tensor) -> Tensor:
         edges = self.log_weights.softmax(0).cumsum(0)
-        return torch.searchsorted(edges, uniform).clamp(max=len(edges) - 1)
+        return torch.searchsorted(edges, uniform, right=True).clamp(max=len(edges) - 1)
 
     def _around(self, component: Tensor, rng: torch.Generator | None = None) -> Tensor:
         means = self.means[component]
