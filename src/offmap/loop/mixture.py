@@ -79,7 +79,7 @@ def _fit(rows: FloatArray, known: NDArray[np.bool_]) -> tuple[FloatArray, FloatA
         step = np.linalg.solve(curvature, slope)
         # A full step may overshoot where the shares are near 0 or 1.
         mode = mode - step / max(1.0, float(np.abs(step).max()))
-    return mode, np.linalg.inv(curvature)
+    return mode, np.asarray(np.linalg.inv(curvature), np.float64)
 
 
 def _cumulative(rows: FloatArray, coefficients: FloatArray) -> FloatArray:

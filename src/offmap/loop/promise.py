@@ -29,6 +29,7 @@ class Calibration:
         audits: How many audit rows of known classes there were.
         uncovered: Classes that were learnt from groups, if no audit row says how the stream brings them.
         expected: The rate to expect, with its 95 % interval; None with a method's own rule.
+        estimated: Whether the rate is an estimate from audit rows and the stream rather than a guarantee.
     """
 
     alpha: float
@@ -36,6 +37,7 @@ class Calibration:
     audits: int
     uncovered: int
     expected: tuple[float, float, float] | None
+    estimated: bool = False
 
     @property
     def holds(self) -> bool:
@@ -107,7 +109,7 @@ def _on_the_stream(
     found, audits = known_novelty(stream, novelty, known, alpha=model.alpha), int(known.sum())
     _set(model, found.values)
     enough = audits >= rows_needed(model.alpha)
-    return Calibration(model.alpha, audits, audits, 0 if enough else uncovered, found.rate)
+    return Calibration(model.alpha, audits, audits, 0 if enough else uncovered, found.rate, estimated=True)
 
 
 def _on_stand_ins(
