@@ -36,7 +36,7 @@ def known_novelty(
     which probability: logistic regression on $1, u, u^2$, where $u$ is the rank of a row's novelty in the stream, with
     a normal prior (the mode and its curvature, after Laplace). Each row of the stream then counts with its probability.
     All audit rows inform it, those of unknown classes too, so a few dozen are enough; a quantile of the audit rows of
-    known classes alone would vary three times as much.
+    known classes alone would vary more than twice as much.
 
     Args:
         stream: Novelty of rows of the stream, for a model that has not seen them.

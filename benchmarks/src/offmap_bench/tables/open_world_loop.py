@@ -227,7 +227,7 @@ TABLES = (
         "test rows: those of classes that were not learnt are wrong. False alarms are test rows of learnt classes "
         "that are rejected, mean over rounds 2 to 6: weighted by the shares of the classes in the stream, of which the "
         "promise speaks, and with all classes alike. The accuracy with labels of random rows of the stream, as many as "
-        "the loop took decisions or read rows, is given beside it.",
+        "the loop took decisions or read rows, is given beside it; a third of them is held out to set the threshold.",
         higher_is_better={"accuracy": True, "base accuracy": True},
         formats=dict.fromkeys(
             (
