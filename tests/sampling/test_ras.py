@@ -27,14 +27,14 @@ def shifted(x: Tensor, context: Tensor) -> Tensor:
 
 @pytest.fixture(scope="module")
 def fitted() -> RAS:
-    return RAS(log_density=gaussian, dim=2, **SMALL).fit()
+    return RAS(log_density=gaussian, dim=2, **(SMALL | {"steps": 600})).fit()
 
 
 def test_a_gaussian_is_learnt(fitted: RAS) -> None:
     samples = fitted.sample(20_000, random_state=0)
     np.testing.assert_allclose(samples.mean(0), [1, -1], atol=0.15)
     np.testing.assert_allclose(samples.std(0), [0.5, 2.0], rtol=0.15)
-    assert len(fitted.history_["critic"]) == 300 // 50
+    assert len(fitted.history_["critic"]) == 600 // 50
 
 
 def test_the_critic_estimates_the_constant_the_density_and_the_sample_size(fitted: RAS) -> None:

@@ -66,7 +66,7 @@ def random_box(seed: int, parts: int, dim: int = 1) -> BetaMixture:
 
     Example:
         >>> box = random_box(seed=0, parts=2)
-        >>> box.support[0] < box.support[1], bool((box.a > 1).all())
+        >>> bool(box.support[0] < box.support[1]), bool((box.a > 1).all())
         (True, True)
     """
     rng = np.random.default_rng(seed)
