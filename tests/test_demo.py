@@ -76,4 +76,4 @@ def test_a_turn_of_the_loop_learns_the_three_digits_and_keeps_the_others(found: 
     assert set(found.turn.joined) <= set(range(7))
     assert found.turn.learnt_after > 0.75
     assert found.turn.known_after > found.turn.known_before - 0.03
-    assert found.turn.promise.startswith("at most 5.0% false alarms")
+    assert found.turn.promise.startswith("about 5.0% [")

@@ -16,7 +16,7 @@ from offmap_bench.user_features import UserFeatures
 
 MOVIELENS, VECTORS = collaborative_movielens.TABLES
 DIGITS, THINGS, TRANSFER = collaborative_images.TABLES
-(APART,) = collaborative_apart.TABLES
+APART, FEATURES = collaborative_apart.TABLES
 COLD, STREAM = collaborative_stream.TABLES
 
 
@@ -32,6 +32,20 @@ def test_printed_numbers_stand_where_the_paper_has_them() -> None:
     assert TRANSFER.printed["k = 5", "CIFAR-10", "n = 2"] == 91.96
     assert ("k = 3", "CIFAR-10", "n = 3") not in TRANSFER.printed
     assert len(TRANSFER.printed) == 12
+
+
+@pytest.mark.parametrize("table", [DIGITS, THINGS], ids=lambda table: table.name)
+def test_the_profile_paper_augments_images_for_every_ratio(table: Any) -> None:
+    assert {table.method(row, "paper").augment for row in table.rows} == {"crop_flip"}
+    assert {table.method(row, "cpu").augment for row in table.rows} == {"none"}
+
+
+def test_the_profile_paper_augments_images_but_not_features_learnt_of_them() -> None:
+    assert {TRANSFER.method(row, "paper").augment for row in TRANSFER.rows} == {"crop_flip"}
+    for row in ("ratio, apart", "ratio, together", "two towers, together"):
+        assert APART.method(row, "paper").ready(0).augment == "crop_flip"
+    for row in ("ratio of features, apart", "ratio of features, together"):
+        assert APART.method(row, "paper").ready(0).augment == "none"
 
 
 def short(method: Any) -> Any:

@@ -10,7 +10,10 @@ from scipy import stats
 
 from offmap_bench import densities
 from offmap_bench.densities import Density, bowl, funnel, grid_of_gaussians, mixture, ramp, ring_of_gaussians
+from offmap_bench.random_densities import random_box, random_ring
 from offmap_bench.sample_quality import cdf_distances, mmd, mode_shares, modes_found, symmetric_kl, weight_error
+from offmap_bench.tables.sampling_bounded import DENSITIES as BOUNDED
+from offmap_bench.tables.sampling_toys import DENSITIES as TOYS
 
 RING = ring_of_gaussians()
 
@@ -83,6 +86,34 @@ def test_the_bowl_is_a_sum_of_two_betas() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+def mass_outside(density: Density) -> float:
+    """Mass outside the window over the mass inside it, by sums along rays from the centre of the window."""
+    rng = torch.Generator().manual_seed(0)
+    rays = torch.nn.functional.normalize(torch.randn(64, density.dim, generator=rng, dtype=torch.float64))
+    reach = (density.high - density.low) / 2 / rays.abs().max(1, keepdim=True).values
+    radii = torch.cat([torch.linspace(0, 1, 2001), torch.logspace(0, 8, 2001)[1:]]).double()
+    r = reach * (radii[1:] + radii[:-1]) / 2
+    points = (density.low + density.high) / 2 + rays[:, None] * r[..., None]
+    values = density.log_u(points.reshape(-1, density.dim)).reshape(r.shape) + (density.dim - 1) * r.log()
+    masses = (values - values.max()).exp() * radii.diff()
+    return float(masses[:, 2000:].sum() / masses[:, :2000].sum())
+
+
+# pot2 is only ever sampled with its bounds, and the funnel has heavy tails.
+UNBOUNDED = {**BOUNDED, **{title: make() for title, make in TOYS.items() if title not in ("pot2", "funnel-10")}}
+
+
+@pytest.mark.parametrize("title", UNBOUNDED)
+def test_targets_of_samplers_without_bounds_can_be_integrated(title: str) -> None:
+    assert mass_outside(UNBOUNDED[title]) < 0.05
+
+
+def test_a_density_that_keeps_its_value_outside_its_box_cannot() -> None:
+    """Samples ran off to where it has infinite mass."""
+    flat = Density(lambda x: ramp().log_u(x.clamp(-1, 1)), 1, -1.0, 1.0, 0.001)
+    assert mass_outside(flat) > 10
+
+
 @pytest.mark.parametrize("make", [lambda: densities.two_arcs(3.0), densities.wave, densities.rings])
 def test_true_samples_from_a_grid_follow_the_density(make: Callable[[], Density]) -> None:
     """The share of a quarter of the window, against a sum over another grid."""
@@ -112,3 +143,35 @@ def test_the_funnels_samples_have_its_moments() -> None:
     assert float(residual.std()) == pytest.approx(1, rel=0.03)
     slope = torch.autograd.functional.jacobian(lambda x: funnel().log_u(x).sum(), torch.zeros(1, 10))
     assert float(slope[0, 0]) == pytest.approx(-4.5)
+
+
+@pytest.mark.parametrize(("parts", "dim"), [(1, 1), (3, 1), (2, 2)])
+def test_random_boxes_are_mixtures_of_scipys_betas(parts: int, dim: int) -> None:
+    box = random_box(5, parts, dim)
+    x = box.low + box.width * np.random.default_rng(0).uniform(0.05, 0.95, (40, dim))
+    betas = stats.beta(box.a, box.b, box.low, box.width).pdf(x[:, None])
+    expected = np.log(betas.prod(-1) @ box.weights)
+    offset = box.log_u(torch.tensor(x)).numpy() - expected
+    np.testing.assert_allclose(offset, offset[0], atol=1e-6)
+
+
+def test_the_distance_to_a_random_box_is_small_for_its_own_samples_only() -> None:
+    box, rng = random_box(5, 2, 2), np.random.default_rng(0)
+    rows = rng.choice(2, size=20_000, p=box.weights)
+    true = box.low + box.width * rng.beta(box.a[rows], box.b[rows])
+    assert box.ks(true) < 0.015
+    assert box.ks(box.low + box.width * rng.uniform(size=(20_000, 2))) > 0.1
+
+
+def test_unequal_modes_are_counted_by_their_weights() -> None:
+    ring = random_ring(0)
+    assert ring.weights is not None
+    assert ring.modes is not None
+    assert float(ring.weights.max() / ring.weights.min()) > 1.5
+    drawn = ring.draw(50_000)
+    assert modes_found(drawn, ring) == 6
+    assert weight_error(drawn, ring) < 0.01
+    assert weight_error(drawn[:, [1, 0]], ring) > 0.05
+    parts = torch.distributions.MultivariateNormal(ring.modes, 0.09 * torch.eye(2))
+    same = torch.distributions.MixtureSameFamily(torch.distributions.Categorical(ring.weights), parts)
+    assert float((ring.log_u(drawn[:100]) - same.log_prob(drawn[:100])).std()) < 1e-4

@@ -11,9 +11,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import NearestCentroid
 
 from offmap.loop import GroupView
-from offmap.openset import AnalyticClassifier
+from offmap.openset import AnalyticClassifier, ANSClassifier
 from offmap_bench import class_learners
-from offmap_bench.class_learners import Analytic, FineTuned, NearestMean, StreamingLDA
+from offmap_bench.class_learners import Analytic, FineTuned, Heads, NearestMean, StreamingLDA
 from offmap_bench.reviewer import Reviewer
 from offmap_bench.tables import open_world_incremental as stages
 from offmap_bench.tables import open_world_loop as loop
@@ -72,6 +72,25 @@ def test_ridge_in_stages_equals_its_refit_and_fine_tuning_forgets(monkeypatch: p
     tuned = in_stages(FineTuned(classes=np.unique(y)), X, y)
     first = np.isin(truth, np.unique(y)[:4])
     assert np.mean(tuned.predict(rows[first]) == truth[first]) < 0.5
+
+
+def test_heads_learn_in_stages_and_label_as_well_as_ridge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_learners, "ANSClassifier", partial(ANSClassifier, steps=10, head_hidden=(8,)))
+    (X, y), (rows, truth) = rows_of("train"), rows_of("test")
+    assert np.mean(in_stages(Heads(), X, y).predict(rows) == truth) > 0.95
+
+
+@pytest.mark.usefixtures("made_up")
+def test_a_round_is_measured_as_the_whole_loop_is() -> None:
+    quick = loop.Loop(audit=10, groups=8)
+    whole = loop.measure(quick, "BANKING α = 0.1", seed=0)
+    last = loop.measure_round(quick, "BANKING α = 0.1, round 6", seed=0)
+    assert {name: whole[name] for name in ("accuracy", "decisions", "rows read")} == {
+        name: last[name] for name in ("accuracy", "decisions", "rows read")
+    }
+    assert last["rows read"] <= last["decisions"]
+    first = loop.measure_round(quick, "BANKING α = 0.1, round 1", seed=0)
+    assert first["decisions"] < last["decisions"]
 
 
 @pytest.mark.usefixtures("made_up")

@@ -9,11 +9,15 @@ import pytest
 import torch
 
 from offmap_bench.densities import wave
+from offmap_bench.plain_samplers import ImportanceResampling, Metropolis
+from offmap_bench.random_densities import random_box
 from offmap_bench.run import run
 from offmap_bench.sample_quality import modes_found
 from offmap_bench.tables.sampling_bounded import TABLES as BOUNDED
 from offmap_bench.tables.sampling_gans import GANS
 from offmap_bench.tables.sampling_mcmc import TemperedSMC, log_mixture
+from offmap_bench.tables.sampling_random import BOXES, box_number
+from offmap_bench.tables.sampling_random import TABLES as RANDOM
 from offmap_bench.tables.sampling_toys import FUNNEL, MODES, TOYS, density_of
 from offmap_bench.tables.speed_sampling import TRAINING, Bare
 
@@ -34,7 +38,9 @@ def test_printed_numbers_stand_where_the_authors_have_them() -> None:
         (MODES, ["true samples", "RAS, annealing"]),
         (FUNNEL, ["RAS, annealing"]),
         (BOUNDED[0], ["RAS, Beta reference", "RAS, Gaussian reference"]),
-        (GANS, ["SN-GAN + entropy", "Pearson"]),
+        (GANS, ["SN-GAN + entropy", "Neyman", "total variation"]),
+        (RANDOM[0], ["RAS", "importance resampling"]),
+        (RANDOM[1], ["RAS, one Gaussian", "importance resampling"]),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
@@ -50,7 +56,7 @@ def test_rows_can_be_measured(table: Any, rows: list[str], tmp_path: Path) -> No
 def test_one_setting_serves_all_densities() -> None:
     for profile in ("cpu", "paper"):
         methods = [TOYS.method(row, profile) for row in TOYS.rows if row.startswith("RAS")]
-        settings = [{**method.get_params(), "entropy": None} for method in methods]
+        settings = [{**method.get_params(), "entropy": None, "components": 1} for method in methods]
         assert all(setting == settings[0] for setting in settings)
 
 
@@ -60,6 +66,19 @@ def test_tempered_particles_find_every_mode() -> None:
     assert modes_found(TemperedSMC(particles=400).samples(density, 1000, seed=0), density) == 8
     with pytest.raises(ValueError, match="mixture"):
         log_mixture(wave())
+
+
+@pytest.mark.parametrize("sampler", [ImportanceResampling(), Metropolis(chains=500, burn_in=300)])
+def test_plain_samplers_draw_from_a_random_box(sampler: Any) -> None:
+    box = random_box(3, parts=2, dim=2)
+    low, high = (torch.tensor(bound, dtype=torch.float32) for bound in box.support)
+    assert box.ks(sampler.draw(box.log_u, low, high, 10_000, seed=0)) < 0.04
+
+
+def test_settings_were_not_chosen_on_the_random_boxes_of_the_table() -> None:
+    numbers = {box_number(column, seed) for column in BOXES for seed in RANDOM[0].seeds["cpu"]}
+    assert len(numbers) == 12
+    assert max(numbers) < 1000
 
 
 def test_the_bare_loop_does_the_same_work() -> None:

@@ -1,5 +1,6 @@
 """The staircase and the tables about it: what is drawn, what is printed, and what a short climb shows."""
 
+import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,14 @@ import torch
 from offmap.random_state import local_seed
 from offmap_bench.run import run
 from offmap_bench.tables import total_correlation_figures as figures
-from offmap_bench.tables.total_correlation import CLIMBS, NONPARAMETRIC, STAIRCASE, measure_climb, measure_error
+from offmap_bench.tables.total_correlation import (
+    CLIMBS,
+    NONPARAMETRIC,
+    SAMPLE_SEEDS,
+    STAIRCASE,
+    measure_climb,
+    measure_error,
+)
 from offmap_bench.tables.total_correlation_figures import smooth
 from offmap_bench.tables.total_correlation_staircase import LAST, LEVELS, SEEDS, climbed, draw_groups
 
@@ -65,7 +73,26 @@ def test_a_climb_is_measured_at_the_width_of_the_column() -> None:
     climb = replace(CLIMBS["Tree CLUB"], steps=3)
     narrow, wide = (measure_error(climb, f"d = {width}, TC 2", 0)["error"] for width in (2, 10))
     assert narrow != wide
-    assert wide == pytest.approx(abs(climbed(replace(climb, width=10))[0, 0].mean() - 2))
+    assert wide == pytest.approx(abs(climbed(replace(climb, width=10), len(SAMPLE_SEEDS))[0, 0].mean() - 2))
+
+
+def test_table_2_4_has_the_settings_of_the_appendix() -> None:
+    climb = NONPARAMETRIC.rows["Tree CLUB"]
+    assert (dict(climb.settings), climb.lr, climb.estimator) == ({"hidden": (20,)}, 1e-4, "club_mean")
+
+
+@pytest.mark.parametrize("total", LEVELS)
+def test_club_with_unit_spread_cannot_exceed_four_in_two_columns(total: int) -> None:
+    """At the best prediction, ρx, each of two pairs gives dρ²; only the spread can add to it."""
+    with local_seed(0):
+        a, b, c, d = draw_groups(total, 2, 200_000)
+    squared = 1 - math.exp(-total / 2)
+    found = 0.0
+    for x, y in ((a, b), (c, d)):
+        centre = math.sqrt(squared) * x
+        found += float(((y.roll(1, 0) - centre).square() - (y - centre).square()).sum(1).mean() / 2)
+    assert found == pytest.approx(4 * squared, abs=0.05)
+    assert 4 * squared < 4
 
 
 @pytest.mark.parametrize("row", ["KNN", "Bias-improved KNN", "Kernel density", "Tree KSG", "Tree Gaussian copula"])

@@ -30,11 +30,13 @@ def kinds() -> list[Any]:
     from offmap.collaborative import ClosedFormDetector, EntityFlowDetector, RatioDetector
 
     others = [
+        small(RatioDetector, head="concat"),
         small(RatioDetector, head="two_tower"),
-        small(RatioDetector, embedding="learned", seed_entities=3),
-        small(RatioDetector, embedding="pseudo", embedding_size=3),
+        small(RatioDetector, head="concat", embedding="learned", seed_entities=3),
+        small(RatioDetector, head="concat", embedding="pseudo", embedding_size=3),
         small(ClosedFormDetector, features="fourier"),
         small(ClosedFormDetector, features="pca"),
+        small(EntityFlowDetector, condition="affine"),
         small(EntityFlowDetector, condition="prior"),
     ]
     return [small(cls) for cls in CLASSES] + others

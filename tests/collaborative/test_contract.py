@@ -177,7 +177,7 @@ def test_networks_of_single_entities_score_without_dropout_and_have_no_angle() -
 def test_networks_that_cannot_be_are_named() -> None:
     X, entities = ring(3, 10)
     with pytest.raises(ValueError, match="hidden must hold at least one layer for head='concat'"):
-        RatioDetector(hidden=()).fit(X, entities)
+        RatioDetector(head="concat", hidden=()).fit(X, entities)
     with pytest.raises(ValueError, match="X must have at least 2 features for an autoregressive flow; got 1"):
         EntityFlowDetector().fit(X[:, :1], entities)
 

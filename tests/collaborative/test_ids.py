@@ -39,8 +39,8 @@ def test_tuples_are_ids_too(tmp_path: Path) -> None:
     X, entities = ring()
     shops = [("shop", int(entity)) for entity in entities]
     known = {shop: np.eye(6)[shop[1]] for shop in shops}
-    detector = small(RatioDetector, embedding="given").fit(X, shops, embeddings=known)
-    framed = small(RatioDetector, embedding="given").fit(X, shops, embeddings=pd.DataFrame(known).T)
+    detector = small(RatioDetector, head="concat", embedding="given").fit(X, shops, embeddings=known)
+    framed = small(RatioDetector, head="concat", embedding="given").fit(X, shops, embeddings=pd.DataFrame(known).T)
     assert (framed.novelty(X, shops) == detector.novelty(X, shops)).all()
     detector.add_entity(("kiosk", "north", 7), X[:20])
     detector.save(tmp_path / "model.safetensors")

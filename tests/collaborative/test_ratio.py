@@ -170,7 +170,7 @@ def test_learned_embeddings_beat_random_ones_and_labels_beat_both_on_digits() ->
     settings = {"random": {"embedding_size": 10}, "learned": {"seed_entities": 20}, "label": {}}
     found = {}
     for embedding, more in settings.items():
-        detector = RatioDetector(embedding=embedding, **base, **more)  # type: ignore[arg-type] # of several types
+        detector = RatioDetector(head="concat", embedding=embedding, **base, **more)  # type: ignore[arg-type] # of several types
         detector.fit(X[train], entities[train], labels=y[train] if embedding == "label" else None)
         found[embedding] = mean_auc(detector, X[~train], y[~train], active)
     assert found["learned"] > found["random"] + 0.06
@@ -179,7 +179,7 @@ def test_learned_embeddings_beat_random_ones_and_labels_beat_both_on_digits() ->
 
 def test_shares_of_labels_start_with_mean_0_and_variance_1_and_new_entities_lean_to_the_mean() -> None:
     X, y, entities, _ = digit_entities()
-    detector = small(RatioDetector, embedding="histogram", tune_embeddings=False, calibration=0.0)
+    detector = small(RatioDetector, head="concat", embedding="histogram", tune_embeddings=False, calibration=0.0)
     detector.fit(X, entities, labels=y)
     shares = np.array([[np.mean(y[entities == entity] == label) for label in range(10)] for entity in range(60)])
     expected = (shares - shares.mean(axis=0)) / shares.std(axis=0)
@@ -199,7 +199,8 @@ def test_a_new_entity_of_one_row_is_no_farther_out_than_those_that_were_fitted(e
     X, entities = ring()
     labels = (X > 0) @ [1, 2]
     told = labels if embedding == "histogram" else None
-    detector = small(RatioDetector, embedding=embedding, seed_entities=4, embedding_size=4, tune_embeddings=False)
+    start = {"head": "concat", "embedding": embedding, "seed_entities": 4, "embedding_size": 4}
+    detector = small(RatioDetector, tune_embeddings=False, **start)
     detector.fit(X, entities, labels=told)
     farthest = np.linalg.norm(detector.entity_embeddings_, axis=1).max()
     detector.add_entity(50, X[:1], labels=None if told is None else told[:1])
@@ -222,7 +223,13 @@ def test_random_embeddings_lag_behind_at_the_step_size_of_the_network() -> None:
     found = []
     for pace in (1.0, None):
         detector = small(
-            RatioDetector, epochs=10, hidden=(32, 16), batch_size=64, embedding_decay=0.0, embedding_lr_factor=pace
+            RatioDetector,
+            head="concat",
+            epochs=10,
+            hidden=(32, 16),
+            batch_size=64,
+            embedding_decay=0.0,
+            embedding_lr_factor=pace,
         )
         found.append(min(detector.fit(X, entities).history_["validation"]))
     assert found[1] < found[0] - 0.1
@@ -255,16 +262,38 @@ def test_the_level_of_a_new_entity_of_many_rows_is_that_of_a_known_one() -> None
 @pytest.mark.parametrize(
     ("settings", "arguments", "message"),
     [
-        ({"embedding": "given"}, {}, "embeddings must be given"),
-        ({}, {"embeddings": {0: [1.0], 1: [2.0], 2: [3.0]}}, "embeddings must be given to fit with"),
-        ({"embedding": "given"}, {"embeddings": {0: [1.0], 1: [2.0]}}, "embeddings lacks the entity 2"),
-        ({"embedding": "given"}, {"embeddings": ([0, 0, 2], np.ones((3, 2)))}, "one vector for each id"),
-        ({"embedding": "given"}, {"embeddings": ([0, 1, 2], np.full((3, 2), np.nan))}, "NaN"),
-        ({"embedding": "histogram"}, {}, "labels must be given"),
-        ({"embedding": "histogram"}, {"labels": np.full(90, np.nan)}, "labels holds missing values"),
-        ({"embedding": "histogram"}, {"labels": [None, *"ab" * 44, "c"]}, "labels holds missing values"),
-        ({"embedding": "given"}, {"embeddings": {0: [1.0], 1: [2.0], 2: [3.0, 4.0]}}, "all of one length"),
-        ({"embedding": "histogram"}, {"labels": [1, 2]}, "labels must have one label for each of the 90 rows"),
+        ({"head": "concat", "embedding": "given"}, {}, "embeddings must be given"),
+        ({"head": "concat"}, {"embeddings": {0: [1.0], 1: [2.0], 2: [3.0]}}, "embeddings must be given to fit with"),
+        (
+            {"head": "concat", "embedding": "given"},
+            {"embeddings": {0: [1.0], 1: [2.0]}},
+            "embeddings lacks the entity 2",
+        ),
+        (
+            {"head": "concat", "embedding": "given"},
+            {"embeddings": ([0, 0, 2], np.ones((3, 2)))},
+            "one vector for each id",
+        ),
+        ({"head": "concat", "embedding": "given"}, {"embeddings": ([0, 1, 2], np.full((3, 2), np.nan))}, "NaN"),
+        ({"head": "concat", "embedding": "histogram"}, {}, "labels must be given"),
+        ({"head": "concat", "embedding": "histogram"}, {"labels": np.full(90, np.nan)}, "labels holds missing values"),
+        (
+            {"head": "concat", "embedding": "histogram"},
+            {"labels": [None, *"ab" * 44, "c"]},
+            "labels holds missing values",
+        ),
+        (
+            {"head": "concat", "embedding": "given"},
+            {"embeddings": {0: [1.0], 1: [2.0], 2: [3.0, 4.0]}},
+            "all of one length",
+        ),
+        (
+            {"head": "concat", "embedding": "histogram"},
+            {"labels": [1, 2]},
+            "labels must have one label for each of the 90 rows",
+        ),
+        ({"embedding": "learned"}, {}, 'embedding="learned" needs head="concat" or "two_tower"'),
+        ({}, {"embeddings": {0: [1.0], 1: [2.0], 2: [3.0]}}, 'embeddings needs head="concat"'),
         ({"dropout": (0.5, 0.5, 0.5)}, {}, "dropout must be one number, or one for each of the 2 layers"),
         ({"seed_entities": 0}, {}, "seed_entities must be an integer at least 1"),
     ],
@@ -280,7 +309,9 @@ def test_a_strong_decay_keeps_embeddings_where_they_started() -> None:
     start = 5 * np.eye(4)
     moved = []
     for decay in (0.0, 1e3):
-        detector = small(RatioDetector, embedding="given", embedding_decay=decay, embedding_lr_factor=10.0, epochs=10)
+        detector = small(
+            RatioDetector, head="concat", embedding="given", embedding_decay=decay, embedding_lr_factor=10.0, epochs=10
+        )
         detector.fit(X, entities, embeddings=(np.arange(4), start))
         moved.append(np.abs(detector.entity_embeddings_ - start).max())
     assert moved[1] < 0.2 * moved[0]

@@ -179,13 +179,23 @@ def test_a_forest_of_one_row_is_scikit_learns() -> None:
     [
         EntityGaussianDetector(epochs=40, embedding="learned", seed_entities=6, lr=3e-3),
         EntityFlowDetector(epochs=30, embedding="learned", seed_entities=6, condition="prior", n_layers=3, lr=3e-3),
-        EntityFlowDetector(epochs=30, n_layers=2, hidden=(32,), lr=1e-2),
+        EntityFlowDetector(epochs=30, condition="affine", n_layers=2, hidden=(32,), lr=1e-2),
+        EntityFlowDetector(epochs=30, n_layers=2, hidden=(32,), lr=3e-3),
         SeparateFlowDetector(epochs=40, n_layers=2, hidden=(16,), lr=1e-2),
         EntitySVDDDetector(epochs=30),
         EntityForestDetector(n_estimators=30),
         EntityContrastiveDetector(epochs=10, hidden=(32,)),
     ],
-    ids=["gaussian", "flow by its prior", "flow, affine", "separate flow", "svdd", "forest", "contrastive"],
+    ids=[
+        "gaussian",
+        "flow by its prior",
+        "flow, affine",
+        "flow, own",
+        "separate flow",
+        "svdd",
+        "forest",
+        "contrastive",
+    ],
 )
 def test_every_rival_tells_own_rows_from_others(detector: EntityGaussianDetector) -> None:
     X, entities = ring(6, 60)

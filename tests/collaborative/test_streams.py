@@ -19,7 +19,11 @@ from tests.collaborative.problems import ring
 
 @pytest.mark.parametrize(
     "detector",
-    [RatioDetector(head="two_tower", epochs=10), RatioDetector(epochs=10), EntityGaussianDetector(epochs=10, lr=3e-3)],
+    [
+        RatioDetector(head="two_tower", epochs=10),
+        RatioDetector(head="concat", epochs=10),
+        EntityGaussianDetector(epochs=10, lr=3e-3),
+    ],
     ids=["two towers", "concat", "gaussian"],
 )
 def test_rows_one_by_one_do_not_draw_a_known_entity_to_the_others(detector: Any) -> None:
@@ -53,7 +57,7 @@ def test_a_label_that_occurred_stays() -> None:
     X, entities = ring(4, 10)
     labels = np.tile([0, 0, 0, 0, 1, 1, 1, 1, 1, 2], 4)
     parameters: dict[str, Any] = {"embedding": "label", "tune_embeddings": False, "epochs": 1, "random_state": 0}
-    detector = RatioDetector(calibration=0.0, **parameters).fit(X, entities, labels=labels)
+    detector = RatioDetector(head="concat", calibration=0.0, **parameters).fit(X, entities, labels=labels)
     detector.add_entity(9, X[:4], labels=[0, 0, 0, 1])
     detector.partial_fit(X[:3], [9] * 3, labels=[0, 0, 2])
     np.testing.assert_array_equal(detector.entity_embeddings_[-1], [1, 1, 1])
@@ -61,7 +65,9 @@ def test_a_label_that_occurred_stays() -> None:
 
 def test_what_was_trained_of_labels_that_do_not_occur_stays() -> None:
     X, entities = ring(4, 30)
-    detector = RatioDetector(embedding="label", embedding_lr_factor=10.0, epochs=20, calibration=0.0, random_state=0)
+    detector = RatioDetector(
+        head="concat", embedding="label", embedding_lr_factor=10.0, epochs=20, calibration=0.0, random_state=0
+    )
     detector.fit(X, entities, labels=entities)
     before = detector.entity_embeddings_.copy()
     assert (before < 0).any()

@@ -51,4 +51,4 @@ def test_three_digits_are_learnt_and_the_known_ones_kept(split: OpenSplit, tmp_p
     alarms = np.mean(answers[~new] == -1)
     assert alarms < 0.05 + 2.5 * np.sqrt(0.05 * 0.95 * (1 / 120 + 1 / len(known)))
     assert status.promise_holds
-    assert status.promise.startswith("at most 5.0% false alarms")
+    assert status.promise.startswith("about 5.0% [")

@@ -29,8 +29,16 @@ def model(**parameters: Any) -> AnalyticClassifier:
     return AnalyticClassifier(**settings)
 
 
+def balanced(H: Array, y: Array, weight: float | None = None) -> tuple[Array, Array]:
+    """The scatter within classes plus each mean, and the means, each as many times as a class has rows on average."""
+    means = np.stack([H[y == label].mean(axis=0) for label in np.unique(y)])
+    apart = H - means[np.unique(y, return_inverse=True)[1]]
+    weight = len(H) / len(means) if weight is None else weight
+    return apart.T @ apart + weight * means.T @ means, weight * means.T
+
+
 def ridge_scores(classifier: AnalyticClassifier, X: Array, y: Array, rows: Array) -> tuple[Array, Array]:
-    """Scores and novelty by the textbook formula, in double precision."""
+    """Scores and novelty by the formula, in double precision: each class counts as the mean number of rows."""
     network = classifier.network_
     scale, mean = network.scale.scale.double().numpy(), network.scale.mean.double().numpy()
     W, b = network.projection.double().numpy(), network.shift.double().numpy()
@@ -38,10 +46,9 @@ def ridge_scores(classifier: AnalyticClassifier, X: Array, y: Array, rows: Array
     def features(x: Array) -> Array:
         return np.maximum(((x - mean) / scale) @ W + b, 0)
 
-    H, Y = features(X), (y[:, None] == classifier.classes_).astype(float)
-    G = H.T @ H
+    G, Q = balanced(features(X), y)
     inverse = np.linalg.inv(G + classifier.penalty * np.trace(G) / len(G) * np.eye(len(G)))
-    S = features(rows) @ inverse @ H.T @ Y
+    S = features(rows) @ inverse @ Q
     corners = np.eye(len(classifier.classes_))
     distance = [min(((s - corner) ** 2).sum() for corner in corners) for s in S]
     return S, np.array(distance) + np.einsum("ij,jk,ik->i", features(rows), inverse, features(rows))
@@ -100,20 +107,32 @@ def test_the_threshold_follows_what_was_learnt() -> None:
     assert len(classifier.held_out_rows_) == rows
 
 
-def test_a_row_left_out_scores_as_if_it_had_not_trained() -> None:
-    X, y = blobs(3, rows=8)
+@pytest.mark.parametrize("fewer", [0, 3, 7])
+def test_a_row_left_out_scores_as_if_it_had_not_trained(fewer: int) -> None:
+    X, y = (part[: 24 - fewer] for part in blobs(3, rows=8))
     classifier = model(width=30).fit(X, y)
-    network = classifier.network_
-    H = network.features(torch.from_numpy(X).float()).double()
-    Y = torch.eye(3, dtype=torch.float64)[y]
-    level = classifier.penalty * (H.T @ H).diagonal().mean()
+    H = classifier.network_.features(torch.from_numpy(X).float()).double().numpy()
+    level = classifier.penalty * np.trace(balanced(H, y)[0]) / 30
     naive = []
     for row in range(len(X)):
-        kept = torch.arange(len(X)) != row
-        inverse = torch.linalg.inv(H[kept].T @ H[kept] + level * torch.eye(30, dtype=torch.float64))
-        scores = H[row] @ inverse @ H[kept].T @ Y[kept]
-        naive.append(float(min(((scores - corner) ** 2).sum() for corner in torch.eye(3)) + H[row] @ inverse @ H[row]))
+        kept = np.arange(len(X)) != row
+        G, Q = balanced(H[kept], y[kept], weight=len(H) / 3)
+        inverse = np.linalg.inv(G + level * np.eye(30))
+        # A class of this row alone is gone: its score is 0.
+        scores = np.pad(H[row] @ inverse @ Q, (0, 3 - Q.shape[1]))
+        naive.append(min(((scores - corner) ** 2).sum() for corner in np.eye(3)) + H[row] @ inverse @ H[row])
     np.testing.assert_allclose(classifier.left_out_novelty(X, y), naive, rtol=1e-3, atol=1e-4)
+
+
+def test_classes_of_few_rows_are_not_outvoted_by_those_of_many() -> None:
+    X, y = blobs(6, rows=100)
+    rows, truth = blobs(6, rows=100)
+    shift = np.random.default_rng(3).normal(size=rows.shape) * 1.5
+    rare = np.flatnonzero(y >= 3)
+    kept = np.concatenate([np.flatnonzero(y < 3), rare[::20]])
+    answers = model(width=300).fit(X[kept], y[kept]).predict_closed(rows + shift)
+    right = answers == truth
+    assert right[truth >= 3].mean() > right[truth < 3].mean() - 0.1
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_the_boundary_terms_are_the_log_ratio_of_two_betas() -> None:
 
 def test_boundary_terms_start_at_zero() -> None:
     critic, x = Critic(2, (8,), support=(-1.0, 1.0)), torch.rand(5, 2)
-    torch.testing.assert_close(critic(x), critic.layers(x).squeeze(-1))
+    torch.testing.assert_close(critic(x), critic.layers(2 * x).squeeze(-1))
     assert any(name.startswith("boundary") for name, _ in critic.named_parameters())
 
 

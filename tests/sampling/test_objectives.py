@@ -58,13 +58,21 @@ def test_objectives_are_the_functions_of_the_table() -> None:
         "reverse_kl": r.log(),
         "kl": r,
         "hellinger": r.sqrt(),
+        "total_variation": ((r - 1) / (r + 1)) / 2,
         "pearson": (r - 1) ** 2 + 2 * (r - 1),
+        "neyman": -1 / r,
         "gan": -(1 / (1 + r)).log(),
         "non_saturating": (r / (1 + r)).log(),
     }
     assert expected.keys() == OBJECTIVES.keys()
     for name, values in expected.items():
         torch.testing.assert_close(OBJECTIVES[name](w), values, atol=1e-4, rtol=1e-4)
+
+
+def test_the_objective_of_total_variation_tends_to_the_tables() -> None:
+    """The table has ½ sign(r − 1), whose gradient is zero."""
+    w = torch.tensor([-20.0, 20.0])
+    torch.testing.assert_close(OBJECTIVES["total_variation"](w), w.sign() / 2)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)

@@ -101,20 +101,30 @@ def test_a_cell_that_cannot_be_read_is_named_by_file_and_row(tmp_path: Path) -> 
         score_files(model, tmp_path / "rows.csv", out, part_rows=100)
 
 
-def test_a_full_disk_keeps_what_was_written(tmp_path: Path) -> None:
-    model, source, out = fitted(), folder_of(tmp_path, 4000), tmp_path / "s.parquet"
+@pytest.mark.parametrize(("name", "most"), [("s.parquet", 9_000), ("s.parquet", 40_000), ("s.csv", 40_000)])
+def test_a_full_disk_keeps_what_was_written(tmp_path: Path, name: str, most: int) -> None:
+    model, source, out = fitted(), folder_of(tmp_path, 4000), tmp_path / name
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
     try:
         with pytest.raises(WorkFailed, match=r"cannot write .*; .* scored rows are kept in .*, and --resume goes on"):
             score_files(model, source, out, part_rows=PART)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    kept = sorted((tmp_path / "s.parquet.parts").glob("part-*"))
+    kept = sorted((tmp_path / f"{name}.parts").glob("part-*"))
     assert 0 < len(kept) <= 80
-    assert all(pq.read_metadata(path).num_rows == PART for path in kept)
+    assert all(pq.read_metadata(path).num_rows == PART for path in kept if path.suffix == ".parquet")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows", f"{name}.parts"]
     assert score_files(model, source, out, part_rows=PART, resume=True).rows == 4000
-    pd.testing.assert_frame_equal(pd.read_parquet(out), in_memory(model, numbers(4000, seed=1)), check_exact=True)
+    found = pd.read_parquet(out) if out.suffix == ".parquet" else pd.read_csv(out)
+    pd.testing.assert_frame_equal(found, in_memory(model, numbers(4000, seed=1)), check_exact=True)
+
+
+def test_a_resumed_run_writes_the_bytes_of_one_that_was_not_interrupted(tmp_path: Path) -> None:
+    source, out = interrupted(tmp_path)
+    score_files(fitted(), source, out, part_rows=PART, resume=True)
+    score_files(fitted(), source, tmp_path / "whole.parquet", part_rows=PART)
+    assert out.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
 
 
 def interrupted(tmp_path: Path) -> tuple[Path, Path]:

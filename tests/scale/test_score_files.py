@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
 from offmap.collaborative import ClosedFormDetector
 from offmap.data import ColumnsLeftOut, TextEncoder
@@ -13,7 +14,8 @@ from offmap.data.readers import read
 from offmap.data.roles import Roles
 from offmap.density import MahalanobisDetector
 from offmap.openset import MSPClassifier
-from offmap.scale import score_batches, score_files
+from offmap.scale import score_batches, score_files, threads
+from offmap.scale.scoring import score_part
 from offmap.workflow import configure, fit_model, score_rows
 from tests.scale.tables import NAMES, fitted, in_memory, numbers, write
 
@@ -30,6 +32,25 @@ def test_parquet_gives_the_bytes_of_scoring_in_memory(tmp_path: Path, part_rows:
     pd.testing.assert_frame_equal(pd.read_parquet(done.out), expected, check_exact=True)
     assert (done.rows, done.novel) == (1000, int(expected["novel"].sum()))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.parquet", "s.parquet"]
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "int8", "int64", "uint64", "float32 float64", "int64 float32"])
+def test_numbers_of_every_type_give_the_bytes_of_scoring_in_memory(tmp_path: Path, kind: str) -> None:
+    """Large integers too, which lose their last digits at other places if they pass through another type."""
+    scale = {"int64": 2.0**58, "uint64": 2.0**58}.get(kind, 30.0)
+    frame = (numbers(500, seed=1)[NAMES] * scale).abs()
+    frame = frame.astype(dict(zip(NAMES, kind.split() * 3, strict=False)))
+    model = MahalanobisDetector(random_state=0).fit(frame[:200])
+    found = pd.concat(score_batches(model, write(frame, tmp_path / "rows.parquet"), part_rows=150), ignore_index=True)
+    pd.testing.assert_frame_equal(found.drop(columns="row"), model.assess(frame).to_frame(), check_exact=True)
+
+
+@pytest.mark.parametrize("kind", ["Float64", "float64", "Int64"])
+def test_a_gap_among_numbers_is_refused_as_in_memory(tmp_path: Path, kind: Any) -> None:
+    frame = (numbers(300)[NAMES] * 10).round().astype(kind)
+    frame.loc[217, "v"] = None
+    with pytest.raises(ValueError, match=r"rows\.parquet.*NaN"):
+        list(score_batches(fitted(), write(frame, tmp_path / "rows.parquet")))
 
 
 @pytest.mark.parametrize("name", ["s.parquet", "s.csv", "s.jsonl", "folder"])
@@ -153,6 +174,19 @@ def test_the_number_of_torch_threads_is_as_before(tmp_path: Path) -> None:
     before = torch.get_num_threads()
     list(score_batches(fitted(), write(numbers(50), tmp_path / "rows.parquet")))
     assert torch.get_num_threads() == before
+
+
+def test_torch_starts_no_threads_within_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[int] = []
+
+    def observed(*arguments: Any) -> Any:
+        libraries = [each for each in threadpool_info() if "torch" in each["filepath"]]
+        found.extend(each["num_threads"] for each in libraries)
+        return score_part(*arguments)
+
+    monkeypatch.setattr(threads, "score_part", observed)
+    list(score_batches(fitted(), write(numbers(400), tmp_path / "rows.parquet"), part_rows=100, workers=2))
+    assert set(found) == {1}
 
 
 def test_wrong_arguments_are_named(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import SGDClassifier
 
-from offmap.openset import AnalyticClassifier
+from offmap.openset import AnalyticClassifier, ANSClassifier
 
 
 @dataclass
@@ -71,6 +71,25 @@ class Analytic:
             self.model.fit(*(np.concatenate(part) for part in zip(*self.seen, strict=True)))
         else:
             self.model.partial_fit(X, y)
+        return self
+
+    def predict(self, X: NDArray[Any]) -> NDArray[Any]:
+        """The class of each row."""
+        return self.model.predict_closed(X)
+
+
+@dataclass
+class Heads:
+    """Adaptive negative samples: one head per class, of which only new ones are trained; its labels are analytic."""
+
+    def learn(self, X: NDArray[Any], y: NDArray[Any]) -> Self:
+        """Adds classes."""
+        if not hasattr(self, "model"):
+            # The radius is given, since its choice would train many heads and has no part in the labels.
+            self.model = ANSClassifier(
+                closed_set="analytic", radius_factor=1.0, rule="own", calibration=0, random_state=0
+            )
+        self.model.partial_fit(X, y)
         return self
 
     def predict(self, X: NDArray[Any]) -> NDArray[Any]:

@@ -13,6 +13,8 @@ from torch import Tensor
 
 # True samples are drawn from cells this many times finer than the bins they are counted in.
 _FINER = 4
+# Log density lost per unit of distance from the interval that a density lives on.
+_FALL = 20.0
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,8 @@ class Density:
         high: Upper bound of the window.
         bin: Width of the bins that points are counted in.
         bounded: Whether the density is zero outside the window.
-        modes: Positions of the modes, ``(k, d)``, of a mixture of equal Gaussians.
+        modes: Positions of the modes, ``(k, d)``, of a mixture of Gaussians.
+        weights: Weights of the modes, ``(k,)``; equal if None.
         mode_sd: Standard deviation of each mode.
         exact: Draws true samples with a generator; if None they are drawn from a fine grid over the window.
     """
@@ -38,6 +41,7 @@ class Density:
     bin: float
     bounded: bool = False
     modes: Tensor | None = None
+    weights: Tensor | None = None
     mode_sd: float | None = None
     exact: Callable[[int, torch.Generator], Tensor] | None = None
 
@@ -71,20 +75,24 @@ class Density:
         return self.low + self.bin / _FINER * (places + torch.rand(n, self.dim, generator=rng))
 
 
-def mixture(modes: Tensor, sd: float, low: float, high: float, bin: float) -> Density:
-    """An equal mixture of Gaussians at ``modes`` with standard deviation ``sd``."""
+def mixture(modes: Tensor, sd: float, low: float, high: float, bin: float, weights: Tensor | None = None) -> Density:
+    """A mixture of Gaussians at ``modes`` with standard deviation ``sd``, of equal ``weights`` if there are none."""
 
     def draw(n: int, rng: torch.Generator) -> Tensor:
-        rows = torch.randint(len(modes), (n,), generator=rng)
+        if weights is None:
+            rows = torch.randint(len(modes), (n,), generator=rng)
+        else:
+            rows = torch.multinomial(weights, n, replacement=True, generator=rng)
         return modes[rows] + sd * torch.randn(n, modes.shape[1], generator=rng)
 
-    log_u = partial(_log_mixture, modes=modes, sd=sd)
-    return Density(log_u, modes.shape[1], low, high, bin, modes=modes, mode_sd=sd, exact=draw)
+    log_u = partial(_log_mixture, modes=modes, sd=sd, log_weights=None if weights is None else weights.log())
+    return Density(log_u, modes.shape[1], low, high, bin, modes=modes, weights=weights, mode_sd=sd, exact=draw)
 
 
-def _log_mixture(x: Tensor, modes: Tensor, sd: float) -> Tensor:
+def _log_mixture(x: Tensor, modes: Tensor, sd: float, log_weights: Tensor | None = None) -> Tensor:
     distances = (x.unsqueeze(1) - modes.to(x)).square().sum(-1)
-    return torch.logsumexp(-distances / (2 * sd**2), dim=1)
+    exponents = -distances / (2 * sd**2)
+    return torch.logsumexp(exponents if log_weights is None else exponents + log_weights.to(x), dim=1)
 
 
 def ring_of_gaussians(count: int = 8, radius: float = 0.5, sd: float = 0.05) -> Density:
@@ -166,10 +174,15 @@ def bowl() -> Density:
 
 
 def _on_interval(log_u: Callable[[Tensor], Tensor]) -> Density:
-    """A density on [−1, 1]; outside it keeps its value at the boundary, where unbounded samplers evaluate it."""
+    """A density on [−1, 1]; outside it falls exponentially from its value at the boundary.
+
+    Unbounded samplers evaluate it there. A density that stayed at that value could not be integrated: samples would
+    run off, however small the value.
+    """
     edge = 1e-6
 
     def extended(x: Tensor) -> Tensor:
-        return log_u((x[:, 0] / 2 + 0.5).clamp(edge, 1 - edge))
+        inside = x[:, 0].clamp(-1, 1)
+        return log_u((inside / 2 + 0.5).clamp(edge, 1 - edge)) - _FALL * (x[:, 0] - inside).abs()
 
     return Density(extended, 1, -1.0, 1.0, 0.001, bounded=True)

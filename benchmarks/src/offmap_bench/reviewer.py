@@ -4,9 +4,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from offmap.loop import GroupView, OpenWorld
+import numpy as np
 
-SHOWN, AGREE = 5, 4
+from offmap.loop import GroupView, OpenWorld
 
 
 @dataclass
@@ -15,12 +15,16 @@ class Reviewer:
 
     Args:
         truth: The class of each row by its id.
+        shown: Rows of a group that the person reads, evenly from the centre to the edge; 1 is the row at the centre.
+        agree: How many of them must be of one class for the group to be named.
         decisions: Decisions so far: names, splits, groups put off, and labels of audit rows.
         read: Ids of the rows read so far; a row that is seen twice is read once.
         purity: Share of the rows of each named group that are of its class.
     """
 
     truth: dict[Any, Any]
+    shown: int = 5
+    agree: int = 4
     decisions: int = 0
     read: set[Any] = field(default_factory=set)
     purity: list[float] = field(default_factory=list)
@@ -36,7 +40,7 @@ class Reviewer:
             if label is not None:
                 world.name(view.id, label)
                 self.purity.append(sum(self.truth[row] == label for row in view.rows) / view.size)
-            elif may_split and view.size >= 2 * SHOWN:
+            elif may_split and view.size >= 2 * self.shown:
                 halves = world.split(view.id)
                 queue = [(half, False) for half in world.groups() if half.id in halves] + queue
             else:
@@ -50,8 +54,8 @@ class Reviewer:
             world.label(row.id, self.truth[row.id])
 
     def _agreed(self, view: GroupView) -> Any | None:
-        places = {round(place * (view.size - 1) / (SHOWN - 1)) for place in range(SHOWN)}
-        shown = [view.rows[place] for place in sorted(places)]
+        places = np.linspace(0, view.size - 1, self.shown).round().astype(int) if self.shown > 1 else np.zeros(1, int)
+        shown = [view.rows[place] for place in np.unique(places)]
         self.read.update(shown)
         label, count = Counter(self.truth[row] for row in shown).most_common(1)[0]
-        return label if count >= min(AGREE, len(shown)) else None
+        return label if count >= min(self.agree, len(shown)) else None

@@ -50,13 +50,18 @@ def mode_shares(samples: ArrayLike, density: Density, within: float = math.inf) 
 def modes_found(samples: ArrayLike, density: Density) -> int:
     """Number of modes with at least a tenth of their share of the samples within three standard deviations."""
     shares = mode_shares(samples, density, within=3)
-    return int((shares * len(shares) >= 0.1).sum())
+    return int((shares >= 0.1 * _weights(density)).sum())
 
 
 def weight_error(samples: ArrayLike, density: Density) -> float:
-    """Total variation distance between the shares of the modes and equal shares; 0 is best, 1 is worst."""
-    shares = mode_shares(samples, density)
-    return float(np.abs(shares - 1 / len(shares)).sum() / 2)
+    """Total variation distance between the shares of the modes and their weights; 0 is best, 1 is worst."""
+    return float(np.abs(mode_shares(samples, density) - _weights(density)).sum() / 2)
+
+
+def _weights(density: Density) -> NDArray[np.float64]:
+    modes, _ = _require_modes(density)
+    weights = torch.full((len(modes),), 1 / len(modes)) if density.weights is None else density.weights
+    return weights.double().numpy()
 
 
 def _require_modes(density: Density) -> tuple[Tensor, float]:
@@ -88,8 +93,12 @@ def cdf_distances(samples: ArrayLike, density: Density) -> tuple[float, float]:
     edges = np.linspace(density.low, density.high, len(masses) + 1)
     true = np.concatenate([[0.0], masses.cumsum()])
     at_samples = np.interp(ordered, edges, true)
-    ranks = np.arange(len(ordered) + 1) / len(ordered)
-    ks = np.maximum(at_samples - ranks[:-1], ranks[1:] - at_samples).max()
     # The true quantile at the middle of each sample's rank.
-    quantiles = np.interp((ranks[:-1] + ranks[1:]) / 2, true, edges)
-    return float(ks), float(np.abs(ordered - quantiles).mean())
+    quantiles = np.interp((np.arange(len(ordered)) + 0.5) / len(ordered), true, edges)
+    return ks_distance(at_samples), float(np.abs(ordered - quantiles).mean())
+
+
+def ks_distance(at_samples: NDArray[np.float64]) -> float:
+    """The Kolmogorov–Smirnov distance, given the true distribution function at the samples in ascending order."""
+    ranks = np.arange(len(at_samples) + 1) / len(at_samples)
+    return float(np.maximum(at_samples - ranks[:-1], ranks[1:] - at_samples).max())

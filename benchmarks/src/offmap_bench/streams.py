@@ -1,9 +1,11 @@
 """Scoring rows from files, measured in a process of its own: seconds, and memory over that of the loaded model."""
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
@@ -12,19 +14,43 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import torch
 
+import offmap
 from offmap.files import replacing
+from offmap.scale import Roles, score_files
+from offmap.scale.ray_cluster import connected
+from offmap.scale.threads import available_cores
 
 FEATURES = [f"x{place}" for place in range(20)]
 _BLOCK = 1 << 18
 
 
 class Cost(NamedTuple):
-    """What a run took: seconds, seconds of all cores, and megabytes over the process with its model loaded."""
+    """What a run took.
+
+    Args:
+        seconds: From its beginning to its end.
+        cpu_seconds: Those of all cores, in this process.
+        megabytes: Memory over that of the process with its model loaded.
+        start: Seconds that 1,000 rows take with a Ray that has to be started.
+        actors: Seconds that 1,000 rows take with a Ray that runs: the start of its actors.
+    """
 
     seconds: float
     cpu_seconds: float
     megabytes: float
+    start: float = 0.0
+    actors: float = 0.0
+
+    def per(self, rows: float) -> "Cost":
+        """The same with the seconds of one of so many rows."""
+        return self._replace(seconds=self.seconds / rows, cpu_seconds=self.cpu_seconds / rows)
+
+    @property
+    def cores(self) -> float:
+        """How many cores were busy on average."""
+        return self.cpu_seconds / self.seconds
 
 
 def random_rows(rows: int, seed: int = 0) -> pd.DataFrame:
@@ -50,8 +76,9 @@ def cost_of(how: str, model: Path, source: list[Path], out: Path, workers: int |
     """Scores files in a process of its own.
 
     Args:
-        how: "memory" reads the rows first and scores them by one call, of which only the call is timed; "threads" and
-            "ray" go from files to files, all of which is timed.
+        how: "memory" reads the rows first and scores them by one call, of which only the call is timed, with as many
+            threads of torch as there are cores; "threads" and "ray" go from files to files, all of which is timed, the
+            latter with a Ray that runs already.
         model: The file of the model.
         source: The files.
         out: Where the scores go.
@@ -59,24 +86,39 @@ def cost_of(how: str, model: Path, source: list[Path], out: Path, workers: int |
     """
     task = {"how": how, "model": str(model), "source": [*map(str, source)], "out": str(out), "workers": workers}
     command = [sys.executable, "-m", "offmap_bench.streams", json.dumps(task)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    # What a run that was interrupted has left would be refused.
+    shutil.rmtree(out.with_name(f"{out.name}.parts"), ignore_errors=True)
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"scoring {source[0]} failed: {done.stderr}")
     return Cost(**json.loads(done.stdout.splitlines()[-1]))
 
 
 def _measured(task: dict[str, Any]) -> Cost:
-    import offmap
-
+    torch.set_num_threads(available_cores())
     model = offmap.load(task["model"])
-    frame = _read(task["source"]) if task["how"] == "memory" else None
+    if task["how"] == "memory":
+        frame = _read(task["source"])
+        return _cost(model, lambda: model.assess(frame))
+    if task["how"] == "threads":
+        return _cost(model, lambda: _stream(model, task))
+    out = Path(task["out"])
+    few = {**task, "source": [str(rows_file(out.parent, 1000))], "out": str(out.with_name("few.parquet"))}
+    begun = perf_counter()
+    with connected():
+        _stream(model, few)
+        start = perf_counter() - begun
+        actors = _cost(model, lambda: _stream(model, few)).seconds
+        return _cost(model, lambda: _stream(model, task))._replace(start=start, actors=actors)
+
+
+def _cost(model: Any, run: Callable[[], Any]) -> Cost:
     # A first call, so that what is loaded and built once counts as the model's memory.
     model.assess(random_rows(2048))
     _forget_peak()
-    before, start, cpu = _memory("VmRSS"), perf_counter(), process_time()
-    if frame is not None:
-        model.assess(frame)
-    else:
-        _stream(model, task)
-    return Cost(perf_counter() - start, process_time() - cpu, (_memory("VmHWM") - before) / 1e3)
+    before, begun, cpu = _memory("VmRSS"), perf_counter(), process_time()
+    run()
+    return Cost(perf_counter() - begun, process_time() - cpu, (_memory("VmHWM") - before) / 1e3)
 
 
 def _read(source: list[str]) -> pd.DataFrame:
@@ -84,8 +126,6 @@ def _read(source: list[str]) -> pd.DataFrame:
 
 
 def _stream(model: Any, task: dict[str, Any]) -> None:
-    from offmap.scale import Roles, score_files
-
     score_files(
         model, task["source"], task["out"], roles=Roles(id=("id",)), engine=task["how"], workers=task["workers"]
     )

@@ -7,6 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from offmap.collaborative.augmentation import Augment
 from offmap.collaborative.base import EntityDetector
 from offmap.collaborative.embeddings import Embedding, EntityMeans, OccurringLabels
 from offmap.collaborative.networks import Network, RowNetwork, row_network
@@ -41,6 +42,9 @@ class EmbeddingDetector(EntityDetector):
         conv_channels: Channels of the first of four convolutions; the next have 2, 4 and 8 times as many.
         dropout: Share of the units dropped in training: one number, or one for each hidden layer. A density uses it
             only to learn embeddings.
+        augment: How training images are changed at random each time they are seen. "crop": padded with zeros by an
+            eighth of each side, then cut to the old size. "crop_flip": half of them are also mirrored left to right, as
+            in the paper; for images that may be mirrored.
         epochs: Passes over the rows of all entities, at most.
         batch_size: Rows per step.
         lr: Step size.
@@ -60,6 +64,7 @@ class EmbeddingDetector(EntityDetector):
     hidden: tuple[Count, ...] = (128, 64)
     conv_channels: Count = 16
     dropout: Share | tuple[Share, ...] = 0.0
+    augment: Augment = "none"
     epochs: Count = 50
     batch_size: Count = 256
     lr: Positive = 1e-3
@@ -71,7 +76,7 @@ class EmbeddingDetector(EntityDetector):
         return 64 * self.conv_channels
 
     def _body(self) -> RowNetwork:
-        return row_network(self.input_shape_, self.network, self.conv_channels)
+        return row_network(self.input_shape_, self.network, self.conv_channels, augment=self.augment)
 
     def _means_of_rows(self, seeds: int) -> EntityMeans | OccurringLabels | None:
         """What makes embeddings of an entity's rows; None for random and given ones."""

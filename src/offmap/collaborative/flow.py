@@ -51,9 +51,10 @@ class EntityFlowDetector(EmbeddingDetector):
     entity instead.
 
     Args:
-        condition: "affine" scales and shifts the output $f$ of every unit of every layer to
-            $f \odot \tanh(e_{scale}) + \tanh(e_{bias})$; "prior" moves the mean of the Gaussian that the flow starts
-            from.
+        condition: "own" scales and shifts the output $f$ of every unit of every layer to
+            $f \odot \tanh(e_{scale}) + \tanh(e_{bias})$ by two vectors of the entity's own, as in the paper: they are
+            its embedding, and ``embedding_size`` does not count. In "affine" both are a linear map of the embedding,
+            which may start from anything. "prior" moves the mean of the Gaussian that the flow starts from.
         n_layers: Number of masked autoregressive layers, in alternating order of the features.
         hidden: Widths of the hidden layers of each.
 
@@ -74,16 +75,27 @@ class EntityFlowDetector(EmbeddingDetector):
         True
     """
 
-    condition: Literal["affine", "prior"] = "affine"
+    condition: Literal["own", "affine", "prior"] = "own"
     n_layers: Count = 5
     hidden: tuple[Count, ...] = (64, 64)
 
     def _build_parts(self) -> None:
-        build_density(self, self._new_head)
+        build_density(self, self._new_head, self.condition == "own")
 
     def _fit(self, observed: Observations, given: Tensor | None) -> Learned:
-        return fit_density(self, self._new_head, observed, given)
+        if self.condition != "own":
+            return fit_density(self, self._new_head, observed, given)
+        if self.embedding != "random" or given is not None:
+            asked = f'embedding="{self.embedding}"' if given is None else "embeddings"
+            raise ValueError(f'{asked} needs condition="affine" or "prior"; with "own" the vectors start at random')
+        return fit_density(self, self._new_head, observed, None, _own_vectors)
 
     def _new_head(self) -> FlowHead:
-        width, affine = prod(self.input_shape_), self.condition == "affine"
-        return FlowHead(ConditionedFlow(width, tuple(self.hidden), self.n_layers, self.embedding_size_, affine))
+        width, own = prod(self.input_shape_), self.condition == "own"
+        size, bends = 0 if own else self.embedding_size_, self.condition != "prior"
+        return FlowHead(ConditionedFlow(width, tuple(self.hidden), self.n_layers, size, bends, own))
+
+
+def _own_vectors(head: PairHead, entities: int) -> Tensor:
+    assert isinstance(head, FlowHead)
+    return head.flow.first_vectors(entities)

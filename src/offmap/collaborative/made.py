@@ -7,6 +7,9 @@ from torch import Tensor, nn
 from zuko.flows.autoregressive import MaskedAutoregressiveTransform
 from zuko.transforms import MonotonicAffineTransform
 
+# Standard deviation of the scales and biases that entities of their own start from.
+_NOISE = 0.1
+
 
 class Made(nn.Module):
     """One masked autoregressive layer: shift and log scale of each feature follow the features before it.
@@ -52,21 +55,33 @@ class ConditionedFlow(nn.Module):
         layers: Number of layers.
         size: Width of an embedding; 0 for a flow without condition.
         bends: Whether the embedding scales and shifts every layer; otherwise it moves the mean of the Gaussian.
+        own: Whether the embedding is the scales and biases themselves, whatever ``size``; otherwise they are a linear
+            map of it.
     """
 
-    def __init__(self, width: int, hidden: tuple[int, ...], layers: int, size: int, bends: bool) -> None:
+    def __init__(
+        self, width: int, hidden: tuple[int, ...], layers: int, size: int, bends: bool, own: bool = False
+    ) -> None:
         super().__init__()
         stack = [Made(width, hidden, backwards=place % 2 == 1) for place in range(layers)]
         self.layers = nn.ModuleList(stack)
         self.bends = (layers, 2, stack[0].units) if bends else None
-        self.condition = nn.Linear(size, math.prod(self.bends or (width,))) if size else None
-        if self.condition is not None:
+        self.condition: nn.Module | None = nn.Identity() if own else None
+        if size and not own:
+            self.condition = nn.Linear(size, math.prod(self.bends or (width,)))
             # Standard normal embeddings give standard normal outputs, so that entities differ from the start.
             nn.init.normal_(self.condition.weight, std=size**-0.5)
             nn.init.zeros_(self.condition.bias)
             if self.bends is not None:
                 # Scales start around tanh(1), where they can still move, and biases around 0.
                 self.condition.bias.data.view(self.bends)[:, 0] = 1.0
+
+    def first_vectors(self, entities: int) -> Tensor:
+        """Scales and biases of each entity's own to start from, close to those that leave a layer as it is."""
+        assert self.bends is not None
+        vectors = _NOISE * torch.randn(entities, *self.bends)
+        vectors[:, :, 0] += 1.0
+        return vectors.flatten(1)
 
     def forward(self, X: Tensor, embeddings: Tensor | None = None) -> Tensor:
         """The log density of each row for the entity beside it."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
+from offmap.collaborative.augmentation import Augment, augmentation
 from offmap.nets import Standardise
 from offmap.nets.image_rule import is_image, is_large_image
 
@@ -91,13 +92,25 @@ class ChannelStandardise(nn.Module):
 
 
 def row_network(
-    input_shape: tuple[int, ...], network: Network, conv_channels: int, batch_norm: bool = True
+    input_shape: tuple[int, ...],
+    network: Network,
+    conv_channels: int,
+    batch_norm: bool = True,
+    augment: Augment = "none",
 ) -> "RowNetwork":
     """The network for rows ``(d,)`` or images ``(h, w, c)``; "auto" takes convolutions for all but small images."""
-    if network == "conv" and not is_image(input_shape):
-        raise ValueError('network="conv" needs images; give image_shape, or X as (n, h, w) or (n, h, w, c)')
+    if network == "conv":
+        need_images(input_shape, 'network="conv"')
+    if augment != "none":
+        need_images(input_shape, f'augment="{augment}"')
     convolutional = is_large_image(input_shape) if network == "auto" else network == "conv"
-    return RowNetwork(tensor_shape(input_shape), convolutional, conv_channels, batch_norm)
+    return RowNetwork(tensor_shape(input_shape), convolutional, conv_channels, batch_norm, augment)
+
+
+def need_images(input_shape: tuple[int, ...], setting: str) -> None:
+    """Raises a ``ValueError`` unless rows are images."""
+    if not is_image(input_shape):
+        raise ValueError(f"{setting} needs images; give image_shape, or X as (n, h, w) or (n, h, w, c)")
 
 
 def flat_rows(input_shape: tuple[int, ...]) -> "RowNetwork":
@@ -118,12 +131,19 @@ class RowNetwork(nn.Module):
         convolutional: Whether images go through convolutions; otherwise they count as flat rows.
         conv_channels: Channels of the first convolution.
         batch_norm: As in ``Convolutions``.
+        augment: How images are changed at random in training.
     """
 
     def __init__(
-        self, shape: tuple[int, ...], convolutional: bool, conv_channels: int = 1, batch_norm: bool = True
+        self,
+        shape: tuple[int, ...],
+        convolutional: bool,
+        conv_channels: int = 1,
+        batch_norm: bool = True,
+        augment: Augment = "none",
     ) -> None:
         super().__init__()
+        self.augment = augmentation(augment)
         self.prepare: ChannelStandardise | Standardise
         self.body: nn.Module
         if convolutional:
@@ -141,4 +161,5 @@ class RowNetwork(nn.Module):
 
     def forward(self, X: Tensor) -> Tensor:
         """One vector per row."""
-        return self.body(self.prepare(X if self.convolutional else X.flatten(1)))
+        rows = self.augment(X)
+        return self.body(self.prepare(rows if self.convolutional else rows.flatten(1)))

@@ -7,7 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from offmap.collaborative.embedding_detector import EmbeddingDetector
+from offmap.collaborative.episodes import fit_components
 from offmap.collaborative.heads import ConcatHead, InnerProductHead, RatioHead, concat_features, tower_features
+from offmap.collaborative.mixture import MixtureHead, MixtureSolver, component_features, feature_sums
 from offmap.collaborative.networks import RowNetwork
 from offmap.collaborative.newton import NewtonSolver
 from offmap.collaborative.observations import Observations
@@ -15,7 +17,7 @@ from offmap.collaborative.parts import Learned
 from offmap.collaborative.scoring import all_features
 from offmap.collaborative.search import RatioSearch
 from offmap.collaborative.training import EMBEDDING_LR_FACTOR, Schedule, contrast_loss, fit_jointly
-from offmap.parameters import NonNegative, Positive
+from offmap.parameters import Count, NonNegative, Positive
 
 # Factor of first embeddings for an inner product, and rows of all entities that new embeddings are found with.
 _SMALL, _SAMPLE = 0.1, 512
@@ -26,49 +28,68 @@ _SMALL, _SAMPLE = 0.1, 512
 class RatioDetector(EmbeddingDetector):
     r"""Scores how much more likely a row is among the rows of its entity than among those of all entities.
 
-    One network takes a row and the embedding of an entity. Trained to tell an entity's own rows from those of others,
-    it learns the log ratios of all entities:
+    One network serves all entities. Trained to tell an entity's own rows from those of others, it learns their log
+    ratios:
 
     $$f(x, e_t) \to \log \frac{q_t(x)}{p(x)}, \qquad p = \sum_t m_t q_t.$$
+
+    With ``head="mixture"`` entities are mixtures of components that all share. The network learns the probability of
+    each component given a row, and the embedding of an entity is how often it shows each, by its rows and a prior:
+
+    $$f(x, e_t) = \log \sum_k e_{tk} \, \psi_k(x), \qquad
+    e_{tk} = \frac{\sum_{x \in t} \psi_k(x) / \pi_k + \kappa}{n_t + \kappa}.$$
+
+    In training each row is recognised by the other rows of its entity. A new entity takes one pass over its rows and
+    is found as those that were fitted, and a stream ends where one batch would.
 
     With ``head="two_tower"`` the fit ends with one logistic regression per entity on the trained features, which gives
     the entity's embedding. Its prior is normal, with the mean and covariance of the trained embeddings.
 
-    If embeddings are means over the rows of an entity, ``add_entity`` computes that mean for the new entity. With
-    random or given embeddings, and with the two-tower head, it finds the most probable embedding given the new rows,
-    under a normal prior with the mean and covariance of the fitted embeddings.
+    With ``head="concat"``, if embeddings are means over the rows of an entity, ``add_entity`` computes that mean for
+    the new entity. With random or given embeddings, and with the two-tower head, it finds the most probable embedding
+    given the new rows, under a normal prior with the mean and covariance of the fitted embeddings.
 
     Args:
-        head: "concat" is the paper's perceptron of row and embedding. "two_tower" is the inner product of features of
-            the row with the embedding; it learns from all pairs of a batch at once.
-        embedding_decay: Weight of the squared distance of embeddings from where they started.
-        embedding_lr_factor: Step size of the embeddings, as a multiple of ``lr``. None: 10 where they start from
-            nothing (random ones, and the two-tower head), since a batch moves only those of its own entities; 1 for
-            others, as in the paper.
+        head: "mixture": shares of components, which take no search and suit many entities with few rows each; with few
+            entities and many rows of each the size of its ratios is less exact than that of "two_tower". "concat" is
+            the paper's perceptron of row and embedding. "two_tower" is the inner product of features of the row with
+            the embedding; it learns from all pairs of a batch at once.
+        embedding: For "concat" and "two_tower": where embeddings start, see above.
+        embedding_size: Number of components, more than there are kinds of rows; width of random embeddings; number of
+            clusters of "pseudo".
+        embedding_decay: For "concat" and "two_tower": weight of the squared distance of embeddings from where they
+            started.
+        embedding_lr_factor: For "concat" and "two_tower": step size of the embeddings, as a multiple of ``lr``. None:
+            10 where they start from nothing (random ones, and the two-tower head), since a batch moves only those of
+            its own entities; 1 for others, as in the paper.
 
     Attributes:
         centre_: Mean of the embeddings of the fitted entities.
 
-    Reference: Bai et al., Collaborative Anomaly Detection, algorithm 1 and section 4.
+    Reference: Bai et al., Collaborative Anomaly Detection, algorithm 1 and section 4 ("concat").
 
     Example:
         >>> import numpy as np
         >>> rng = np.random.default_rng(0)
         >>> entities = np.repeat(np.arange(20), 50)
         >>> X = rng.normal(size=(1000, 2)) + np.stack([np.cos(entities), np.sin(entities)], axis=1) * 3
-        >>> detector = RatioDetector(head="two_tower", epochs=20, random_state=0).fit(X, entities)
+        >>> detector = RatioDetector(random_state=0).fit(X, entities)
         >>> own, opposite = detector.novelty([[3.0, 0.0], [-3.0, 0.0]], [0, 0])
         >>> bool(own < opposite)
         True
     """
 
-    head: Literal["concat", "two_tower"] = "concat"
+    head: Literal["mixture", "concat", "two_tower"] = "mixture"
+    embedding_size: Count = 32
     # Of 0, 1e-3 and 1e-2 the one with the best mean AUROC, one seed, on held-out MNIST training images, over random and
     # learned starts of concat; it makes little difference to two towers.
     embedding_decay: NonNegative = 1e-3
     embedding_lr_factor: Positive | None = None
 
     def _build_parts(self) -> None:
+        if self.head == "mixture":
+            self._use_parts(*self._new_mixture(self._body()), MixtureSolver())
+            return
         means = self._means_of_rows(self.embedding_size_) if self.head == "concat" else None
         self._use_parts(*self._new_ratio(self._body()), self._new_solver() if means is None else means)
 
@@ -83,7 +104,28 @@ class RatioDetector(EmbeddingDetector):
             return NewtonSolver(self.embedding_size_, _SAMPLE)
         return RatioSearch(self.embedding_size_, _SAMPLE, self.hidden[0])
 
+    def _new_mixture(self, body: RowNetwork) -> tuple[nn.Module, MixtureHead]:
+        size, hidden = self.embedding_size_, tuple(self.hidden)
+        return component_features(body, body.outputs, size, hidden, self.dropout), MixtureHead(size)
+
+    def _fit_mixture(self, observed: Observations, given: Tensor | None) -> Learned:
+        if self.embedding != "random" or given is not None:
+            asked = f'embedding="{self.embedding}"' if given is None else "embeddings"
+            raise ValueError(f'{asked} needs head="concat" or "two_tower"; "mixture" finds embeddings from the rows')
+        self.embedding_size_ = self.embedding_size
+        body = self._body()
+        features, head = self._new_mixture(body)
+        self._use_parts(features, head, MixtureSolver())
+        body.fit(observed.X)
+        schedule = Schedule.of(self)
+        self.history_ = fit_components(features, head, *schedule.split(observed), schedule)
+        known = all_features(features, observed.X)
+        with torch.no_grad():
+            return Learned({"embedding": head.embeddings(*feature_sums(known, observed))}, known)
+
     def _fit(self, observed: Observations, given: Tensor | None) -> Learned:
+        if self.head == "mixture":
+            return self._fit_mixture(observed, given)
         first, means = self._first_embeddings(observed, given)
         if self.head == "two_tower":
             # The last feature is a constant; its weight, the level of an entity, starts at 0.

@@ -9,7 +9,7 @@ from torch.optim import Adam
 from offmap.collaborative.entities import Columns, EntityTable
 from offmap.collaborative.observations import Observations
 from offmap.collaborative.parts import Head, Known, StreamSolver
-from offmap.collaborative.prior import Prior
+from offmap.collaborative.prior import DiagonalPrior, Prior
 from offmap.ratio import ratio_loss
 from offmap.train import Batch, Batches, descend, train
 
@@ -25,11 +25,12 @@ class SearchSolver(StreamSolver):
 
     Args:
         size: Width of an embedding.
+        independent: Whether the prior takes the numbers of an embedding for independent, as very wide ones need.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, independent: bool = False) -> None:
         super().__init__()
-        self.prior = Prior(size)
+        self.prior: Prior | DiagonalPrior = DiagonalPrior(size) if independent else Prior(size)
 
     @abstractmethod
     def loss(self, head: Head, features: Tensor, embeddings: Tensor) -> Tensor:
@@ -56,12 +57,12 @@ class SearchSolver(StreamSolver):
             index, entities = batch
             found = points(entities)
             away = 0.5 * ((found - start[entities]).square().sum(dim=1) * worth[entities] / counts[entities]).mean()
-            return {"loss": self.loss(head, features[index], prior.mean + found @ prior.root.T), "prior": away}
+            return {"loss": self.loss(head, features[index], prior.embeddings(found)), "prior": away}
 
         batches = Batches((observed.index, observed.entities), _BATCH)
         with torch.enable_grad():
             train(descend(optimizer, terms), batches, epochs=_PASSES, state={"points": points}, label="new entities")
-        return prior.mean + points.weight.detach() @ prior.root.T
+        return prior.embeddings(points.weight.detach())
 
 
 class RatioSearch(SearchSolver):

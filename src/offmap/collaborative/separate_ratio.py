@@ -7,7 +7,8 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from offmap.collaborative.networks import Network, perceptron, row_network, tensor_shape
+from offmap.collaborative.augmentation import Augment, augmentation
+from offmap.collaborative.networks import Network, need_images, perceptron, row_network, tensor_shape
 from offmap.collaborative.separate_detector import Recipe, SeparateDetector
 from offmap.parameters import Count, Share
 from offmap.ratio import ratio_loss
@@ -23,6 +24,7 @@ class RatioRecipe(Recipe):
         hidden: Widths of the hidden layers.
         conv_channels: Channels of the first convolution.
         dropout: Dropout after each hidden layer.
+        augment: How images are changed at random in training.
     """
 
     input_shape: tuple[int, ...]
@@ -30,6 +32,7 @@ class RatioRecipe(Recipe):
     hidden: tuple[int, ...]
     conv_channels: int
     dropout: float | tuple[float, ...]
+    augment: Augment
 
     def network(self) -> nn.Module:
         """A new network."""
@@ -39,7 +42,10 @@ class RatioRecipe(Recipe):
 
     def loss(self, networks: Callable[[Tensor], Tensor], own: Tensor, population: Tensor) -> Tensor:
         """The sum over entities of the logistic loss, so that the gradient of each is that of its own loss."""
-        scores = networks(torch.cat([own, population], dim=1))
+        rows = torch.cat([own, population], dim=1)
+        # The networks of all entities run as one, which leaves no room for draws inside them.
+        rows = augmentation(self.augment)(rows.flatten(0, 1)).unflatten(0, rows.shape[:2])
+        scores = networks(rows)
         return ratio_loss(scores[:, : own.shape[1]], scores[:, own.shape[1] :]) * len(own)
 
 
@@ -56,6 +62,8 @@ class SeparateRatioDetector(SeparateDetector):
         hidden: Widths of the hidden layers.
         conv_channels: Channels of the first of four convolutions; the next have 2, 4 and 8 times as many.
         dropout: Share of the units dropped in training: one number, or one for each hidden layer.
+        augment: How training images are changed at random: "crop" cuts out a part of the padded image, "crop_flip"
+            also mirrors half of them.
 
     Reference: Bai et al., Collaborative Anomaly Detection, section 5.2.
 
@@ -76,10 +84,14 @@ class SeparateRatioDetector(SeparateDetector):
     hidden: tuple[Count, ...] = (128, 64)
     conv_channels: Count = 16
     dropout: Share | tuple[Share, ...] = 0.0
+    augment: Augment = "none"
 
     def _recipe(self) -> RatioRecipe:
+        if self.augment != "none":
+            need_images(self.input_shape_, f'augment="{self.augment}"')
         dropout = tuple(self.dropout) if isinstance(self.dropout, tuple | list) else self.dropout
-        return RatioRecipe(self.input_shape_, self.network, tuple(self.hidden), self.conv_channels, dropout)
+        hidden = tuple(self.hidden)
+        return RatioRecipe(self.input_shape_, self.network, hidden, self.conv_channels, dropout, self.augment)
 
     def _shared_features(self) -> nn.Module:
         return nn.Identity()

@@ -13,7 +13,7 @@ from offmap.loop.history import History
 from offmap.loop.home import Home
 from offmap.loop.memory import Memory
 from offmap.loop.portraits import Portraits
-from offmap.loop.promise import calibrate, leaves_out
+from offmap.loop.promise import calibrate, leaves_out, unseen_novelty
 from offmap.loop.spread import Spread
 from offmap.loop.state import Label, State
 from offmap.openset.incremental import IncrementalClassifier
@@ -22,6 +22,8 @@ from offmap.verdict import Verdict
 
 # Rows of each known class that tell the spread; more would only take longer.
 _SPREAD_ROWS = 50
+# Rows of the stream that tell how often which novelty occurs.
+_STREAM_ROWS = 2000
 
 
 class Ledger:
@@ -89,14 +91,23 @@ class Ledger:
         model: IncrementalClassifier,
         lesson: Mapping[int, Label],
         payload: Mapping[int, bytes] | None = None,
+        released: Sequence[int] = (),
     ) -> int:
-        """Sets the threshold of a model that has learnt ``lesson``, and puts it into use as a new version."""
+        """Sets the threshold of a model that has learnt ``lesson``, and puts it into use as a new version.
+
+        Args:
+            kind: "taught" or "learnt".
+            model: The model.
+            lesson: Rows that it has learnt, with their class.
+            payload: Rows that are not in the journal yet.
+            released: Rows that leave their groups.
+        """
         audits = self.state.audited()
         trained = [number in lesson or number in self.state.taught for number in audits]
         X = self.memory.rows(list(audits)) if audits else None
-        calibration = calibrate(
-            model, X, list(audits.values()), trained, self._learnt_rows(model, lesson, payload or {})
-        )
+        learnt = self._learnt_rows(model, lesson, payload or {})
+        stream = self._stream_novelty(model, lesson) if audits and leaves_out(model) else None
+        calibration = calibrate(model, X, list(audits.values()), trained, learnt, stream)
         number = self.history.next_version
         content = {
             "version": number,
@@ -108,7 +119,8 @@ class Ledger:
             "rows": list(lesson),
             "labels": list(lesson.values()),
             "groups": self._learnt_groups(lesson) if kind == "learnt" else [],
-            "assessed": self.assessed(model, [row for row in self.state.waiting() if row not in lesson]),
+            "released": list(released),
+            "assessed": self.assessed(model, [*(row for row in self.state.waiting() if row not in lesson), *released]),
         }
         self.record(kind, content, payload)
         self._model = number, model
@@ -168,6 +180,17 @@ class Ledger:
         rows = {**self.state.taught, **lesson}
         chosen = [number for number, label in rows.items() if label not in held_out and number not in payload]
         return (self.memory.rows(chosen), [rows[number] for number in chosen]) if chosen else None
+
+    def _stream_novelty(self, model: IncrementalClassifier, lesson: Mapping[int, Label]) -> NDArray[np.float64]:
+        """The novelty of random rows of the stream, for a model that has not seen them."""
+        numbers = list(self.state.rows)
+        rng = np.random.default_rng([self.settings["seed"], len(self.history.entries)])
+        if len(numbers) > _STREAM_ROWS:
+            numbers = sorted(rng.choice(numbers, _STREAM_ROWS, replace=False).tolist())
+        taught = {**self.state.taught, **lesson}
+        trained = np.array([number in taught for number in numbers])
+        labels = np.array([taught.get(number, model.unknown_label_) for number in numbers])
+        return unseen_novelty(model, self.memory.rows(numbers), labels, trained)
 
     def _learnt_groups(self, lesson: Mapping[int, Label]) -> list[int]:
         labels = set(lesson.values())

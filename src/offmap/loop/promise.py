@@ -12,9 +12,10 @@ from scipy.stats import beta
 
 from offmap.arrays import FloatArray
 from offmap.calibration import CalibrationWarning, Promise, RateInterval
+from offmap.loop.mixture import known_novelty
 from offmap.openset.incremental import IncrementalClassifier
 
-# Calibration rows are repeated until there are so many.
+# Values that stand in for audit rows until there are some.
 _ENOUGH = 100
 
 
@@ -28,6 +29,7 @@ class Calibration:
         audits: How many audit rows of known classes there were.
         uncovered: Classes that were learnt from groups, if no audit row says how the stream brings them.
         expected: The rate to expect, with its 95 % interval; None with a method's own rule.
+        estimated: Whether the rate is an estimate from audit rows and the stream rather than a guarantee.
     """
 
     alpha: float
@@ -35,6 +37,7 @@ class Calibration:
     audits: int
     uncovered: int
     expected: tuple[float, float, float] | None
+    estimated: bool = False
 
     @property
     def holds(self) -> bool:
@@ -67,45 +70,60 @@ def calibrate(
     labels: Sequence[Any],
     trained: Sequence[bool] = (),
     learnt: tuple[NDArray[Any], Sequence[Any]] | None = None,
+    stream: FloatArray | None = None,
 ) -> Calibration:
     """Sets the threshold on audit rows, which are a random sample of the stream, and says what that is worth.
 
-    Rows of groups that were named cannot keep the rate: they were rejected first, so they are the unusual ones of their
-    class. They only stand in until there are enough audit rows, and nothing is promised till then. Of classes with
-    held-out rows (those that were taught), these rows stand in for the audit rows in the same proportion, which keeps
-    the mix of classes of the stream and adds less noise.
+    Audit rows tell which share of the stream is of known classes at each novelty, and the rows of the stream without a
+    label how often that novelty occurs. Where these are not given, the threshold is set on audit rows of known classes
+    alone. Rows of groups that were named cannot keep the rate: they were rejected first, so they are the unusual ones
+    of their class. They only stand in until there are audit rows, and nothing is promised till then.
 
     Args:
         model: The classifier, with the threshold of its held-out rows; its ``promise_`` is replaced.
         X: Audit rows; None if there are none.
-        labels: Their classes; rows of classes that the model does not know do not count.
+        labels: Their classes, known to the model or not.
         trained: Whether each row has trained the model; it then counts as if it had not. By default none has.
         learnt: Training rows of the classes without held-out rows, and their classes.
+        stream: Novelty of rows of the stream, for a model that has not seen them.
     """
     uncovered = np.setdiff1d(model.classes_, model.held_out_labels_)
-    known = np.isin(np.asarray(labels), model.classes_) if X is not None else np.empty(0, bool)
-    answers, seen = np.asarray(labels)[known], np.asarray(trained or [False] * len(labels))[known]
-    audits = len(answers)
-    if model.rule == "own" or not (len(uncovered) or audits >= rows_needed(model.alpha)):
+    answers, seen = np.asarray(labels), np.asarray(trained or [False] * len(labels))
+    known = np.isin(answers, model.classes_) if X is not None else np.empty(0, bool)
+    audits, needed = int(known.sum()), rows_needed(model.alpha)
+    if model.rule == "own" or not (len(uncovered) or audits >= needed):
         return _said(model, audits, 0)
-    novelty = _unseen_novelty(model, X[known], answers, seen) if X is not None and audits else np.empty(0)
-    taught = np.isin(answers, model.held_out_labels_)
-    stand_in = np.concatenate([novelty[taught], model.calibration_novelty_])
-    if audits < rows_needed(model.alpha):
-        new = np.concatenate([novelty[~taught], _left_out(model, learnt)])
-        if not len(new):
-            return _said(model, audits, len(uncovered))
-        share = ((~taught).sum() + 1) / (audits + 2)
-        _set(
-            model,
-            order_statistics(new, round(_ENOUGH * share)),
-            order_statistics(stand_in, round(_ENOUGH * (1 - share))),
-        )
-        return _said(model, audits, len(uncovered), rows=max(audits, 1))
-    # Few rows are repeated: a few order statistics of the stand-ins would leave out their tail.
-    times = math.ceil(_ENOUGH / audits)
-    _set(model, np.repeat(novelty[~taught], times), order_statistics(stand_in, times * int(taught.sum())))
-    return _said(model, audits, 0, rows=audits)
+    if X is not None and stream is not None and audits:
+        return _on_the_stream(model, unseen_novelty(model, X, answers, seen), known, stream, len(uncovered))
+    novelty = unseen_novelty(model, X[known], answers[known], seen[known]) if X is not None else np.empty(0)
+    if audits >= needed:
+        _set(model, novelty)
+        return _said(model, audits, 0)
+    return _on_stand_ins(model, novelty, answers[known], _left_out(model, learnt), len(uncovered))
+
+
+def _on_the_stream(
+    model: IncrementalClassifier, novelty: FloatArray, known: NDArray[np.bool_], stream: FloatArray, uncovered: int
+) -> Calibration:
+    """Sets the threshold on the novelty of known rows of the stream, as audit rows tell them from unknown ones."""
+    found, audits = known_novelty(stream, novelty, known, alpha=model.alpha), int(known.sum())
+    _set(model, found.values)
+    enough = audits >= rows_needed(model.alpha)
+    return Calibration(model.alpha, audits, audits, 0 if enough else uncovered, found.rate, estimated=True)
+
+
+def _on_stand_ins(
+    model: IncrementalClassifier, novelty: FloatArray, answers: NDArray[Any], new: FloatArray, uncovered: int
+) -> Calibration:
+    """Sets the threshold on the few audit rows, held-out rows and rows of groups; nothing is promised."""
+    taught, audits = np.isin(answers, model.held_out_labels_), len(answers)
+    new = np.concatenate([novelty[~taught], new])
+    if not len(new):
+        return _said(model, audits, uncovered)
+    share = ((~taught).sum() + 1) / (audits + 2)
+    old = np.concatenate([novelty[taught], model.calibration_novelty_])
+    _set(model, order_statistics(new, round(_ENOUGH * share)), order_statistics(old, round(_ENOUGH * (1 - share))))
+    return _said(model, audits, uncovered, rows=max(audits, 1))
 
 
 def _set(model: IncrementalClassifier, *novelty: FloatArray) -> None:
@@ -125,7 +143,7 @@ def leaves_out(model: IncrementalClassifier) -> bool:
     return hasattr(model, "left_out_novelty")
 
 
-def _unseen_novelty(model: Any, X: NDArray[Any], labels: NDArray[Any], trained: NDArray[np.bool_]) -> FloatArray:
+def unseen_novelty(model: Any, X: NDArray[Any], labels: NDArray[Any], trained: NDArray[np.bool_]) -> FloatArray:
     """The novelty of each row for a model that has not seen it."""
     novelty = np.empty(len(X))
     if not trained.all():

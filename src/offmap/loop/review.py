@@ -49,9 +49,14 @@ def _group(ledger: Ledger) -> None:
 
 
 def queue(ledger: Ledger, statuses: Sequence[GroupStatus]) -> list[GroupView]:
-    """Groups of some statuses as a person sees them, large and clear ones first and skipped ones last."""
-    found = [group for group in ledger.state.groups.values() if group.status in statuses and group.rows]
-    return sorted(views(ledger, found), key=lambda view: (view.status == "skipped", -view.size * view.sure, view.id))
+    """Groups of some statuses as a person sees them, skipped ones last and those that teach most first.
+
+    A row that the model may well know teaches little: each row counts with one less its p-value.
+    """
+    state = ledger.state
+    found = [group for group in state.groups.values() if group.status in statuses and group.rows]
+    unusual = {group.id: sum(1 - (state.rows[row].p_value or 0.0) for row in group.rows) for group in found}
+    return sorted(views(ledger, found), key=lambda view: (view.status == "skipped", -unusual[view.id], view.id))
 
 
 def views(ledger: Ledger, groups: list[Group]) -> list[GroupView]:

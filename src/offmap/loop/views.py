@@ -119,6 +119,9 @@ def sentence(calibration: Calibration | None, found: RateInterval | None) -> str
         classes = "1 learnt class" if calibration.uncovered == 1 else f"{calibration.uncovered} learnt classes"
         return f"not promised for {classes}: label audit rows and learn again{after}"
     rate, low, high = calibration.expected
+    if calibration.estimated:
+        source = f"estimated from {calibration.rows:,} audit rows of known classes and the stream"
+        return f"about {calibration.alpha:.1%} [{low:.1%}, {high:.1%}] false alarms, {source}{after}"
     within = f"{rate:.1%} [{low:.1%}, {high:.1%}] expected from {calibration.rows:,} rows"
     if calibration.missing:
         return f"at most {1 / (calibration.rows + 1):.1%}, not {calibration.alpha:.1%}: too few rows; {within}{after}"

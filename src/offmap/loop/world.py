@@ -156,7 +156,7 @@ class OpenWorld:
         return stream.observe(self._ledger, X, ids)
 
     def groups(self, *statuses: GroupStatus, limit: int | None = None) -> list[GroupView]:
-        """The groups that wait for a decision, large and clear ones first and skipped ones last.
+        """The groups that wait for a decision, those that teach most first and skipped ones last.
 
         Rows that came since the last call join a group or start one; groups that exist keep their ids and rows.
 
@@ -220,7 +220,9 @@ class OpenWorld:
     def learn(self, *, expected: int | None = None) -> int:
         """Teaches named groups and labelled rows to the model, sets its threshold anew, and returns the new version.
 
-        Rows that still wait are assessed again; those that the new version knows leave their groups.
+        Rows of a named group that fit another class better are left out and wait again, if the classifier can tell, as
+        ``AnalyticClassifier`` can. Rows that still wait are assessed again; those that the new version knows leave
+        their groups.
         """
         with self._ledger.turn(expected) as ledger:
             return lessons.learn(ledger)

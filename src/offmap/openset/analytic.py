@@ -29,7 +29,8 @@ class AnalyticClassifier(IncrementalClassifier):
     Rows are projected at random and rectified to features $h$, and the scores $s = B^T h$ with
     $B = (G + \lambda I)^{-1} Q$ are fitted to the corners $e_m$, one per class. $G = \sum h h^T$ and $Q = \sum h e_m^T$
     are sums over rows: learning classes one after another gives the same model as learning them together, and a class
-    can be removed exactly. The novelty is the squared distance to the nearest corner plus the variance of the
+    can be removed exactly. The means of the classes enter both with equal weight, so that a new class of few rows is
+    not outvoted by those of many. The novelty is the squared distance to the nearest corner plus the variance of the
     prediction, $\min_m \|s - e_m\|^2 + h^T (G + \lambda I)^{-1} h$. The own rule (``rule="own"``) rejects above 1/2,
     the squared distance at which two corners are equally near. There is no training loop.
 
@@ -102,10 +103,24 @@ class AnalyticClassifier(IncrementalClassifier):
             X: Training rows.
             y: Their classes.
         """
+        return _novelty(*self._left_out(X, y)).double().cpu().numpy()
+
+    def left_out_classes(self, X: Any, y: ArrayLike) -> NDArray[Any]:
+        """Most likely class of rows that have trained the model, as if each of them had not.
+
+        A row for which it is not the class that it has trained may well have a wrong label.
+
+        Args:
+            X: Training rows.
+            y: Their classes.
+        """
+        scores, _ = self._left_out(X, y)
+        return np.asarray(self.classes_[scores.argmax(dim=1).cpu().numpy()])
+
+    def _left_out(self, X: Any, y: ArrayLike) -> tuple[Tensor, Tensor]:
         rows, codes = self._checked(X), np.searchsorted(self.classes_, self._checked_labels(X, y))
         with torch.inference_mode():
-            scores, leverage = self.network_.left_out(to_tensor(rows, self.device), torch.from_numpy(codes))
-        return _novelty(scores, leverage).double().cpu().numpy()
+            return self.network_.left_out(to_tensor(rows, self.device), torch.from_numpy(codes).to(self.device))
 
     def remove_class(self, label: Any) -> Self:
         """Forgets a class: the model is then what it would be if the class had never been learnt."""

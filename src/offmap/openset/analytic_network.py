@@ -13,7 +13,7 @@ from offmap.nets import Standardise
 
 @final
 class AnalyticNetwork(nn.Module):
-    r"""Scores rows by ridge regression of the classes on random features $h = \max(0, Wz + b)$.
+    r"""Scores rows by ridge regression of the classes on random features $h = \max(0, Wz + b)$, all classes alike.
 
     Two sums hold all that was learnt: $G = \sum h h^T$ and one column $\sum h$ per class. They are kept in double
     precision, so that many additions and subtractions leave the solution as one sum over all rows would.
@@ -94,22 +94,43 @@ class AnalyticNetwork(nn.Module):
         self.sums, self.counts = self.sums[:, kept], self.counts[kept]
         return self
 
-    def solve(self, penalty: float) -> Self:
-        r"""Solves for the weights $(G + \lambda I)^{-1} Q$.
+    def solve(self, penalty: float, *, leverage: bool = True) -> Self:
+        r"""Solves for the weights with all classes alike, however many rows each has.
+
+        With the mean $\mu_m$ of each class and the mean number of rows $n$ per class, the scatter within the classes
+        stays as it is and each class counts as $n$ rows at its mean: $G' = G + \sum_m (n - n_m) \mu_m \mu_m^T$,
+        $Q' = n (\mu_1, \mu_2, \ldots)$, and the weights are $(G' + \lambda I)^{-1} Q'$. With classes of equal size that
+        is plain ridge regression.
 
         Args:
-            penalty: $\lambda$ as a multiple of the mean diagonal entry of $G$.
+            penalty: $\lambda$ as a multiple of the mean diagonal entry of $G'$.
+            leverage: Whether leverages will be asked for; they take a third of the time.
         """
-        level = penalty * self.gram.diagonal().mean().clamp_min(1e-12)
-        identity = torch.eye(len(self.gram), dtype=torch.float64, device=self.gram.device)
-        root = torch.linalg.cholesky(self.gram + level * identity)
-        weights = torch.cholesky_solve(self.sums, root)
-        self.whitening = torch.linalg.solve_triangular(root, identity, upper=False).T.float().contiguous()
+        means, rows = self._means(), self._rows_per_class()
+        gram = self.gram + (means * (rows - self.counts)) @ means.T
+        level = penalty * gram.diagonal().mean().clamp_min(1e-12)
+        identity = torch.eye(len(gram), dtype=torch.float64, device=gram.device)
+        root = torch.linalg.cholesky(gram + level * identity)
+        weights = torch.cholesky_solve(rows * means, root)
+        if leverage:
+            self.whitening = torch.linalg.solve_triangular(root, identity, upper=False).T.float().contiguous()
         # In one memory layout, because products of the same numbers in another one may round differently.
         self.weights = weights.float().contiguous()
-        squares = self.counts.sum() - 2 * (weights * self.sums).sum() + (weights * (self.gram @ weights)).sum()
+        squares = self.counts.sum() - 2 * rows * (weights * means).sum() + (weights * (gram @ weights)).sum()
         self.variance = (squares / self.counts.sum()).clamp_min(1e-3).float()
         return self
+
+    def _means(self) -> Tensor:
+        """The mean features of each class, as columns; zero for a class without rows."""
+        return self.sums / self.counts.clamp_min(1.0)
+
+    def _rows_per_class(self) -> Tensor:
+        """The mean number of rows of the classes that have any."""
+        return self.counts.sum() / (self.counts > 0.5).sum()
+
+    def scores(self, X: Tensor) -> Tensor:
+        """Returns the score of each class."""
+        return self.features(X) @ self.weights
 
     def forward(self, X: Tensor) -> tuple[Tensor, Tensor]:
         r"""Returns the score of each class, and the leverage $h^T (G + \lambda I)^{-1} h$ of each row."""
@@ -119,10 +140,29 @@ class AnalyticNetwork(nn.Module):
     def left_out(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         r"""Returns scores and leverage of rows that have trained the network, as if each of them had not.
 
-        With leverage $l$ and corner $e$ of the row's class, the solution without it scores it $(s - l e) / (1 - l)$,
-        with leverage $l / (1 - l)$; no other solution is computed.
+        Without a row $h$, the mean of its class is $\mu' = (n_m \mu - h) / (n_m - 1)$, and $G'$ differs by a matrix
+        $U C U^T$ with $U = (h, \mu)$: its inverse follows from that of $G'$ by Woodbury's identity, and no other
+        solution is computed. The penalty and the weight of the classes stay as they are.
         """
-        scores, leverage = self(X)
-        rest = (1 - leverage).clamp_min(1e-6)
-        corners = one_hot(y, scores.shape[1]).to(scores.dtype)
-        return (scores - leverage[:, None] * corners) / rest[:, None], leverage / rest
+        H, rows = self.features(X), self._rows_per_class()
+        means, counts = self._means().T.float(), self.counts[y]
+        pair = torch.stack([H, means[y]], dim=1)
+        white = (pair @ self.whitening).double()
+        inner, scores = white @ white.transpose(1, 2), (pair @ self.weights).double()
+        others = (counts - 1).clamp_min(1.0)
+        # The mean without the row, and the row's offset from the mean, as multiples of the row and the mean.
+        mean = torch.stack([-1 / others, counts / others], dim=1) * (counts > 1.5)[:, None]
+        offset = torch.tensor([1.0, -1.0], dtype=torch.float64, device=y.device) * (counts > 1.5)[:, None]
+        old_mean = torch.tensor([0.0, 1.0], dtype=torch.float64, device=y.device).expand_as(mean)
+        change = rows * (_squared(mean) - _squared(old_mean)) - (counts / others)[:, None, None] * _squared(offset)
+        identity = torch.eye(2, dtype=torch.float64, device=y.device)
+        gain = inner[:, :1] @ torch.linalg.solve(identity + change @ inner, change)
+        found = (scores[:, :1] - gain @ scores)[:, 0]
+        to_pair = (inner[:, :1] - gain @ inner)[:, 0]
+        found[torch.arange(len(y)), y] = rows * (to_pair * mean).sum(dim=1)
+        return found.float(), to_pair[:, 0].float()
+
+
+def _squared(vectors: Tensor) -> Tensor:
+    """The outer product of each vector with itself."""
+    return vectors[:, :, None] * vectors[:, None, :]

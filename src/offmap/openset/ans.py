@@ -26,6 +26,8 @@ from offmap.train import Batch, History, descend, train
 
 # The steps of the heads are grouped into about this many epochs, for the history and the progress bar.
 _HEAD_EPOCHS = 20
+# New heads train with a quarter of the steps, each three times as long, so that a lesson takes a second or two.
+_LESSON_STEPS, _LESSON_LR = 0.25, 3.0
 
 
 @final
@@ -121,10 +123,7 @@ class ANSClassifier(IncrementalClassifier):
 
     def _fit(self, X: Tensor, y: Tensor) -> None:
         if self.negative_weight and not self.gaussian_start and not self.ascent_steps:
-            raise ValueError(
-                "ascent_steps must be at least 1 with gaussian_start=False: nothing else moves the negatives away "
-                "from the rows"
-            )
+            raise ValueError("ascent_steps must be at least 1 with gaussian_start=False: they move the negatives")
         self._build()
         fit_scale(self.network_.scale, X, one_unit=len(self.input_shape_) == 3)
         scaled = self.network_.scale(X)
@@ -134,7 +133,7 @@ class ANSClassifier(IncrementalClassifier):
             Z = self.network_.space(X)
         self._fit_classifier(Z, y)
         self._keep_rows(X, y.cpu().numpy())
-        self.history_ |= self._fit_heads(self.network_, Z, y, self._shell(Z, y), self.steps)
+        self.history_ |= self._fit_heads(self.network_, Z, y, self._shell(Z, y), self.steps, self.lr)
         self.network_.eval()
 
     def _factor(self, scaled: Tensor, y: Tensor) -> float:
@@ -155,7 +154,7 @@ class ANSClassifier(IncrementalClassifier):
         with torch.no_grad():
             Z = network.space(rows)
         shell = Shell.around(Z, codes, classes, gamma=self.gamma).scaled(FACTORS)
-        self._fit_heads(network, Z, codes, shell, math.ceil(self.steps / 2))
+        self._fit_heads(network, Z, codes, shell, math.ceil(self.steps / 2), self.lr)
         with torch.no_grad():
             logits = network.head_logits(network.space(scaled[split.test]))
         best, at = logits.unflatten(1, (len(FACTORS), classes)).max(dim=2)
@@ -194,20 +193,20 @@ class ANSClassifier(IncrementalClassifier):
 
     def _add_heads(self, Z: Tensor, codes: NDArray[np.intp], trained: NDArray[np.intp]) -> None:
         """Trains the heads of all classes but ``trained``, side by side; the heads of these stay byte for byte."""
-        before, y = self.network_, torch.from_numpy(heads_of(codes, trained)).to(Z.device)
+        heads, y = self.network_.heads.state_dict(), torch.from_numpy(heads_of(codes, trained)).to(Z.device)
         added, own = self._new_network(len(self.classes_) - len(trained)), y != NO_HEAD
-        self.history_ |= self._fit_heads(added, Z, y, self._shell(Z[own], y[own]), self.steps)
-        self._build()
-        self.network_.take_over(before, placed(before.heads.state_dict(), added.heads.state_dict(), trained))
+        steps = math.ceil(_LESSON_STEPS * self.steps)
+        self.history_ |= self._fit_heads(added, Z, y, self._shell(Z[own], y[own]), steps, _LESSON_LR * self.lr)
+        self.network_.take_heads(placed(heads, added.heads.state_dict(), trained))
 
     def _shell(self, Z: Tensor, y: Tensor) -> Shell:
         shell = Shell.around(Z, y, int(y.max()) + 1, radius=self.radius, gamma=self.gamma)
         return shell.scaled([self.radius_factor_])
 
-    def _fit_heads(self, network: ANSNetwork, Z: Tensor, y: Tensor, shell: Shell, steps: int) -> History:
+    def _fit_heads(self, network: ANSNetwork, Z: Tensor, y: Tensor, shell: Shell, steps: int, lr: float) -> History:
         """Trains all heads side by side, each on its own rows, the rest and its negatives."""
         # Fused: a plain step would pass four times over the millions of weights of the heads.
-        optimizer = AdamW(network.heads.parameters(), lr=self.lr, fused=True)
+        optimizer = AdamW(network.heads.parameters(), lr=lr, fused=True)
         per_epoch, classes = math.ceil(steps / _HEAD_EPOCHS), int(y.max()) + 1
 
         def terms(batch: Batch) -> dict[str, Tensor]:

@@ -30,13 +30,12 @@ class AnalyticLabels(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """Returns the logit of each class."""
-        scores, _ = self.ridge(rows)
-        return scores / self.ridge.variance
+        return self.ridge.scores(rows) / self.ridge.variance
 
     @torch.no_grad()
     def fit(self, rows: Tensor, y: Tensor) -> None:
         """Adds rows to the sums and solves for the weights."""
-        self.ridge.add(rows, y).solve(_PENALTY)
+        self.ridge.add(rows, y).solve(_PENALTY, leverage=False)
 
 
 def fit_logistic(layer: nn.Linear, rows: Tensor, y: Tensor, penalty: float) -> None:

@@ -2,6 +2,7 @@
 
 from typing import final
 
+import torch
 from torch import Tensor, nn
 
 from offmap.nets import Standardise
@@ -31,7 +32,7 @@ class ANSNetwork(nn.Module):
         self.adapter = Adapter(inputs) if adapted else nn.Identity()
         self.classifier = AnalyticLabels(inputs, width, classes) if width else nn.Linear(inputs, classes)
         self.heads = stacked_mlp([inputs] * classes, [*hidden, 1], dropout)
-        self.classes = classes
+        self.inputs, self.classes, self.hidden, self.dropout = inputs, classes, hidden, dropout
 
     def space(self, X: Tensor) -> Tensor:
         """Returns rows in the feature space of the heads."""
@@ -45,10 +46,17 @@ class ANSNetwork(nn.Module):
         """Returns logits ``(n, classes)`` of rows ``(n, inputs)``: every head sees the same rows."""
         return self.own_logits(rows.expand(self.classes, *rows.shape)).transpose(0, 1)
 
-    def take_over(self, before: "ANSNetwork", heads: dict[str, Tensor]) -> None:
-        """Takes the feature space of another network, its labels if these are sums over rows, and given heads."""
-        self.scale, self.adapter = before.scale, before.adapter
-        if isinstance(before.classifier, AnalyticLabels):
-            self.classifier = before.classifier
-        self.heads.load_state_dict(heads)
+    def take_heads(self, heads: dict[str, Tensor]) -> None:
+        """Takes the given heads in place of its own, and has as many classes; a linear classifier must be fitted anew.
+
+        Args:
+            heads: The state of the heads, one per class along the first axis.
+        """
+        self.classes, device = len(next(iter(heads.values()))), self.scale.mean.device
+        # Made without memory or random numbers: the weights are given.
+        with torch.device("meta"):
+            self.heads = stacked_mlp([self.inputs] * self.classes, [*self.hidden, 1], self.dropout)
+        self.heads.load_state_dict({name: weights.to(device) for name, weights in heads.items()}, assign=True)
+        if isinstance(self.classifier, nn.Linear):
+            self.classifier = nn.Linear(self.inputs, self.classes, device=device)
         self.eval()

@@ -35,6 +35,15 @@ def _pearson(w: Tensor) -> Tensor:
     return _bounded(2 * w).exp() - 1
 
 
+def _neyman(w: Tensor) -> Tensor:
+    return -_bounded(-w).exp()
+
+
+def _total_variation(w: Tensor) -> Tensor:
+    """A smooth ½ sign(w): the gradient of the sign itself is zero wherever it exists."""
+    return w.sigmoid() - 0.5
+
+
 def _bounded(w: Tensor) -> Tensor:
     """Returns ``w`` below the limit; above it grows like a logarithm, so that its exponential grows linearly."""
     over = (w - _LARGEST).clamp(min=0)
@@ -45,7 +54,9 @@ OBJECTIVES: dict[str, Callable[[Tensor], Tensor]] = {
     "reverse_kl": _reverse_kl,
     "kl": _kl,
     "hellinger": _hellinger,
+    "total_variation": _total_variation,
     "pearson": _pearson,
+    "neyman": _neyman,
     "gan": softplus,
     "non_saturating": logsigmoid,
 }

@@ -37,7 +37,7 @@ class FGAN(GeneratorSampler):
     Args:
         divergence: The divergence that the generator minimises: "gan" maximises $\log(1 + e^w)$ as in the minimax
             objective, "non_saturating" maximises $\log \sigma(w)$ as GANs are trained in practice; "reverse_kl",
-            "kl", "hellinger" and "pearson" are those of table 5.2.1.
+            "kl", "hellinger", "total_variation" (its sign smoothed), "pearson" and "neyman" are those of table 5.2.1.
         cycle_weight: Weight λ of the entropy term. Raise it from 0 if modes are missing or the samples too narrow.
         spectral: Normalises the critic's layers to a spectral norm of 1.
         critic_resolution: ``scale`` divided by the size of the smallest structure the critic should see.
@@ -96,7 +96,7 @@ class FGAN(GeneratorSampler):
                 terms = critic_step((X[torch.randint(len(X), (self.batch_size,))], generated))
             return terms
 
-        def update_generator() -> Losses:
+        def update_generator(_: float) -> Losses:
             return generator_step((torch.randn(self.batch_size, self.generator_.noise_dim, device=self.device),))
 
         pair = AdversarialPair(

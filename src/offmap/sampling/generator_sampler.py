@@ -90,13 +90,13 @@ class GeneratorSampler(BaseEstimator, ABC):
         """Makes the networks from the parameters and ``context_dim_``; loading calls it too."""
 
     def _draw_in_chunks(self, n: int, rng: torch.Generator) -> NDArray[np.float32]:
-        noise = torch.randn(n, self.generator_.noise_dim, device=self.device, generator=rng)
+        noise = self.generator_.noise.draw((n,), self.generator_.device, rng)
         samples = np.empty((n, self.dim), dtype=np.float32)
         for start in range(0, n, _CHUNK):
             samples[start : start + _CHUNK] = self.generator_(noise[start : start + _CHUNK]).cpu().numpy()
         return samples
 
-    def _new_generator(self, support: Support | None = None) -> Generator:
+    def _new_generator(self, support: Support | None = None, components: int = 1) -> Generator:
         return Generator(
             noise_dim=self.noise_dim or self.dim + 4,
             dim=self.dim,
@@ -105,6 +105,7 @@ class GeneratorSampler(BaseEstimator, ABC):
             support=support,
             scale=self.scale,
             residual=True,
+            components=components,
         ).to(self.device)
 
     def _begin_fit(self, context: ArrayLike | None = None) -> int:

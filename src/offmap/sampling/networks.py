@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from offmap.nets import mlp
-from offmap.sampling.support import BoundaryTerms, Squash, Support
+from offmap.sampling.noise import GaussianNoise, MixtureNoise
+from offmap.sampling.support import BoundaryTerms, BoxUnits, Squash, Support
 
 # Multiplies the input noise of a residual generator, so that its layers can bend sharply from the first step.
 _GAIN = 2.0
@@ -44,6 +45,7 @@ class Generator(nn.Module):
             numbers near 1.
         residual: Adds the output of ReLU layers to the noise itself. The untrained generator then passes the noise
             through, which covers every direction, and ReLUs give the sharp bends that distant modes need.
+        components: Gaussians in the mixture that the noise is drawn from; 1 for standard Gaussian noise.
 
     Example:
         >>> generator = Generator(noise_dim=2, dim=3, context_dim=4, support=(-1.0, 1.0))
@@ -60,9 +62,11 @@ class Generator(nn.Module):
         support: Support | None = None,
         scale: float = 1.0,
         residual: bool = False,
+        components: int = 1,
     ) -> None:
         super().__init__()
         self.noise_dim = noise_dim
+        self.noise = GaussianNoise(noise_dim) if components == 1 else MixtureNoise(components, noise_dim)
         self.scale = scale
         self.layers = (mlp if residual else smooth_mlp)([noise_dim + context_dim, *hidden, dim])
         self.skip = _identity_layer(noise_dim, dim) if residual else None
@@ -81,8 +85,12 @@ class Generator(nn.Module):
     def draw(self, n: int, context: Tensor | None = None, rng: torch.Generator | None = None) -> Tensor:
         """Draws ``n`` samples, for each context if there are any, from ``rng`` or else torch's global generator."""
         contexts = () if context is None else context.shape[:-1]
-        device = next(self.parameters()).device
-        return self(torch.randn(*contexts, n, self.noise_dim, device=device, generator=rng), context)
+        return self(self.noise.draw((*contexts, n), self.device, rng), context)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.layers.parameters()).device
 
 
 def _identity_layer(noise_dim: int, dim: int) -> nn.Linear:
@@ -100,7 +108,8 @@ class Critic(nn.Module):
         dim: Dimensions of a point.
         hidden: Widths of the hidden layers.
         context_dim: Dimensions of the context, 0 for none.
-        scale: Divides the points, so that the structure to be resolved is of size 1.
+        scale: Divides the points, so that the structure to be resolved is of size 1. On a bounded support it is in
+            units of a quarter of the box, from its centre: the critic sees the same numbers wherever the box lies.
         support: Lower and upper bounds of the points, if they are bounded.
     """
 
@@ -115,9 +124,15 @@ class Critic(nn.Module):
         super().__init__()
         self.scale = scale
         self.layers = smooth_mlp([dim + context_dim, *hidden, 1])
+        self.units = nn.Identity() if support is None else BoxUnits(support)
         self.boundary = None if support is None else BoundaryTerms(dim, support)
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """Maps points ``(..., n, d)`` to ``(..., n)``."""
-        w = self.layers(with_context(x / self.scale, context))
+        w = self.layers(with_context(self.rescale(x), context))
         return (w if self.boundary is None else w + self.boundary(x)).squeeze(-1)
+
+    def rescale(self, x: Tensor) -> Tensor:
+        """The points in the units that the layers see."""
+        scaled: Tensor = self.units(x) / self.scale
+        return scaled

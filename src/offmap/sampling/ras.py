@@ -17,6 +17,7 @@ from offmap.sampling.divergences import Divergence
 from offmap.sampling.generator_sampler import GeneratorSampler
 from offmap.sampling.log_density import LogDensity, evaluate, require_log_density, require_usable
 from offmap.sampling.networks import Critic, smooth_mlp
+from offmap.sampling.noise import MixtureNoise
 from offmap.sampling.objectives import log_ratio
 from offmap.sampling.ras_losses import RASLosses
 from offmap.sampling.references import BetaReference, GaussianReference, fit_reference
@@ -26,6 +27,8 @@ from offmap.train import descend
 
 # Samples from which the moments of the final reference are computed.
 _REFERENCE_SAMPLES = 8192
+# First rate at which the weights of a mixture of noise follow the log ratios; it falls to 0.
+_REWEIGHTING = 0.05
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -50,9 +53,12 @@ class RAS(GeneratorSampler):
             reference is then a Beta, else a Gaussian.
         uniform_share: Share of the Beta reference that is uniform over the support. At 0, the paper's choice, samples
             may pile up in a corner where the target density is almost zero and that of the Beta even smaller.
+        components: Gaussians in the mixture that the generator's noise is drawn from; their weights are learnt. Raise
+            it if there may be more modes than that. At 1, the paper's choice, distant modes may be missed and their
+            weights be wrong. With contexts the noise is always one Gaussian.
         divergence: The divergence that the generator minimises, which sets $g_0$: "reverse_kl" (the paper's choice),
-            "kl", "hellinger", "pearson", "gan" or "non_saturating". "kl" and "pearson" weight samples by the ratio
-            itself, so errors of the critic can dominate.
+            "kl", "hellinger", "total_variation", "pearson", "neyman", "gan" or "non_saturating". "kl" and "pearson"
+            weight samples by the ratio itself, "neyman" by its inverse, so errors of the critic can dominate.
         entropy: The terms that keep the samples spread out: "anneal", "cycle", "both" or None.
         annealing_share: Share of the steps after which these terms are zero.
         initial_power: The first $1 - \beta$; it rises geometrically to 1.
@@ -78,16 +84,21 @@ class RAS(GeneratorSampler):
         ((1000, 1), 3)
     """
 
+    hidden: tuple[Count, ...] = (64, 64)
+    steps: Count = 2000
+    batch_size: Count = 1024
+    lr: Positive = 2e-3
     log_density: LogDensity | None = None
     support: tuple[Any, ...] | None = None
     uniform_share: Share = 0.1
+    components: Count = 64
     divergence: Divergence = "reverse_kl"
     entropy: Literal["anneal", "cycle", "both"] | None = "anneal"
     annealing_share: Fraction = 0.6
     initial_power: Fraction = 0.01
     cycle_weight: NonNegative = 0.1
     critic_resolution: Positive = 4.0
-    critic_steps: Count = 3
+    critic_steps: Count = 2
     critic_lr: Positive = 5e-3
     averaging_decay: Fraction = 0.995
 
@@ -138,19 +149,12 @@ class RAS(GeneratorSampler):
 
     def _build(self) -> None:
         support = self._support()
-        self.generator_ = self._new_generator(support)
-        finest = self._initial_size() / self.critic_resolution
+        self.generator_ = self._new_generator(support, 1 if self.context_dim_ else self.components)
+        finest = (self.scale if support is None else 1.0) / self.critic_resolution
         self.critic_ = Critic(self.dim, self.hidden, self.context_dim_, finest, support).to(self.device)
 
     def _support(self) -> Support | None:
         return checked_support(self.support, self.dim)
-
-    def _initial_size(self) -> float:
-        """The size of the region that samples cover before training."""
-        if self.support is None:
-            return self.scale
-        low, high = (np.asarray(bound, dtype=float) for bound in self.support)
-        return float((high - low).mean()) / 4
 
     def _try_log_density(self, contexts: Tensor | None) -> None:
         rows = None if contexts is None else contexts[:64]
@@ -171,15 +175,17 @@ class RAS(GeneratorSampler):
                 terms = critic_step(losses.critic_batch(fresh=turn > 0))
             return terms
 
+        def update_generator(progress: float) -> Losses:
+            terms = generator_step((losses.noise, losses.x))
+            losses.reweight_noise(_REWEIGHTING * linear_decay(progress, 1.0))
+            return terms
+
         pair = AdversarialPair(
-            self.generator_,
-            self.critic_,
-            generator_optimizer,
-            critic_optimizer,
-            update_critic,
-            lambda: generator_step((losses.noise, losses.x)),
+            self.generator_, self.critic_, generator_optimizer, critic_optimizer, update_critic, update_generator
         )
         self.generator_, self.history_ = pair.train(self.steps, self.averaging_decay, "RAS")
+        if isinstance(self.generator_.noise, MixtureNoise):
+            self.generator_.noise.drop_unused()
 
     def _refit_critic(self, contexts: Tensor | None) -> None:
         """Fits the critic to the generator with averaged weights, for the estimates made after training."""

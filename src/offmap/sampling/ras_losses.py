@@ -12,6 +12,7 @@ from offmap.ratio import ratio_loss
 from offmap.sampling.divergences import OBJECTIVES
 from offmap.sampling.log_density import LogDensity, evaluate
 from offmap.sampling.networks import Critic, Generator
+from offmap.sampling.noise import MixtureNoise
 from offmap.sampling.objectives import cycle_error, log_ratio
 from offmap.sampling.references import BetaReference, GaussianReference, fit_reference
 from offmap.sampling.support import Support
@@ -64,7 +65,7 @@ class RASLosses:
         """
         self.power, self.cycle_weight = power, cycle_weight
         self.context, shape = self._draw_contexts()
-        self.noise = torch.randn(*shape, self.generator.noise_dim, device=next(self.critic.parameters()).device)
+        self.noise, self.component = self._draw_noise(shape)
         self.x = self.generator(self.noise, self.context)
         if not self._fixed:
             self._update_reference(fit_reference(self.x, self.support, self.uniform_share))
@@ -75,7 +76,7 @@ class RASLosses:
         x = self.x.detach()
         if fresh:
             with torch.no_grad():
-                x = self.generator(torch.randn_like(self.noise), self.context)
+                x = self.generator(self._draw_noise(self.noise.shape[:-1])[0], self.context)
         return self.reference.draw(x.shape[-2]), x
 
     def critic_loss(self, batch: Batch) -> dict[str, Tensor]:
@@ -88,10 +89,16 @@ class RASLosses:
         noise, x = batch
         assert self.reference is not None
         w = log_ratio(self.critic, self.reference, self._log_target, x, self.context)
+        self.log_ratio = w.detach()
         losses = {"generator": -self._objective(w - self._log_normaliser(w)).mean()}
         if self.cycle_weight > 0:
-            losses["cycle"] = self.cycle_weight * cycle_error(noise, self.inverse(x / self.critic.scale))
+            losses["cycle"] = self.cycle_weight * cycle_error(noise.detach(), self.inverse(self.critic.rescale(x)))
         return losses
+
+    def reweight_noise(self, rate: float) -> None:
+        """Moves the weights of a mixture of noise by the log ratios of this step's samples."""
+        if isinstance(self.generator.noise, MixtureNoise) and self.component is not None:
+            self.generator.noise.reweight(self.component, self.log_ratio, rate)
 
     def _log_target(self, x: Tensor) -> Tensor:
         return self.power * evaluate(self.log_density, x, self.context)
@@ -101,6 +108,13 @@ class RASLosses:
         if self.divergence == "reverse_kl":
             return 0.0
         return w.detach().logsumexp(-1, keepdim=True) - math.log(w.shape[-1])
+
+    def _draw_noise(self, shape: tuple[int, ...]) -> tuple[Tensor, Tensor | None]:
+        """The noise of a batch, and its components if it is a mixture (which it never is with contexts)."""
+        noise, device = self.generator.noise, self.generator.device
+        if isinstance(noise, MixtureNoise):
+            return noise.draw_evenly(shape[0], device)
+        return noise.draw(shape, device), None
 
     def _draw_contexts(self) -> tuple[Tensor | None, tuple[int, ...]]:
         if self.contexts is None:

@@ -56,6 +56,21 @@ class Squash(nn.Module):
         return self.low + self.width * (1 + z.tanh()) / 2
 
 
+class BoxUnits(nn.Module):
+    """Maps a box to [-2, 2] in each dimension, so that a quarter of it has size 1."""
+
+    low: Tensor
+    width: Tensor
+
+    def __init__(self, support: Support) -> None:
+        super().__init__()
+        register_box(self, support)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Maps points of the box."""
+        return 4 * (x - self.low) / self.width - 2
+
+
 class BoundaryTerms(nn.Module):
     r"""Learns what a smooth network cannot: log ratios that are steep at the boundary of a box.
 

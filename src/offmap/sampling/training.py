@@ -75,7 +75,7 @@ class AdversarialPair:
         generator_optimizer: Optimizer of the generator.
         critic_optimizer: Optimizer of the critic.
         update_critic: Trains the critic, given the share of the steps that are done; returns its losses.
-        update_generator: Trains the generator; returns its losses.
+        update_generator: Trains the generator, given the same; returns its losses.
     """
 
     generator: Generator
@@ -83,7 +83,7 @@ class AdversarialPair:
     generator_optimizer: Optimizer
     critic_optimizer: Optimizer
     update_critic: Callable[[float], Losses]
-    update_generator: Callable[[], Losses]
+    update_generator: Callable[[float], Losses]
 
     def train(self, steps: int, averaging_decay: float, label: str) -> tuple[Generator, History]:
         """Trains both and returns the generator with averaged weights, and the mean of each loss per epoch."""
@@ -92,7 +92,7 @@ class AdversarialPair:
         def step(progress: float) -> Losses:
             losses = self.update_critic(progress)
             with frozen(self.critic):
-                losses |= self.update_generator()
+                losses |= self.update_generator(progress)
             average.update_parameters(self.generator)
             return losses
 

@@ -15,10 +15,13 @@ from offmap.scale.sources import Source, SourceFile
 
 # Rows of a part. It is what is scored again after a kill, and what a worker takes at once.
 PART_ROWS = 1 << 18
-# Rows that a worker holds as numbers at once: enough to hide the cost of a call, few enough for 10 MB of 20 columns.
+# Rows that are held as texts at once.
 BATCH_ROWS = 1 << 16
+# Rows that a worker holds as numbers at once: enough to hide the cost of a call, and so few where columns are many that
+# they take 32 MB at most.
+_MOST_ROWS, _LEAST_ROWS, _MOST_CELLS = 1 << 17, 1 << 10, 1 << 22
 # Bytes of each column that are read at once; without it, a whole row group would be held.
-_BUFFER = 1 << 18
+_BUFFER = 1 << 16
 
 
 class Position(NamedTuple):
@@ -54,10 +57,11 @@ class Part:
     skipped: int = 0
     cells: pd.DataFrame | None = None
 
-    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
-        """Yields tables of the named columns with at most ``rows`` rows."""
+    def batches(self, columns: Sequence[str], rows: int | None = None) -> Iterator[pa.Table]:
+        """Yields tables of the named columns with at most ``rows`` rows, by default as many as suit their number."""
         inside = [name for name in columns if name not in self.file.values]
-        whole = self._cells(inside) if self.cells is not None else self._groups(inside, rows)
+        size = rows or batch_rows(len(columns))
+        whole = self._cells(inside) if self.cells is not None else self._groups(inside, size)
         for table in whole:
             for name, value in self.file.values.items():
                 if name in columns:
@@ -79,6 +83,17 @@ class Part:
                     yield pa.Table.from_batches([inside])
                 if first >= self.rows:
                     return
+
+
+def batch_rows(columns: int) -> int:
+    """How many rows of so many columns a worker takes at once: a power of two, which fills the chunks of models.
+
+    Example:
+        >>> batch_rows(20), batch_rows(1000)
+        (131072, 4096)
+    """
+    fitting = _MOST_CELLS // max(columns, 1)
+    return 1 << min(max(fitting, _LEAST_ROWS), _MOST_ROWS).bit_length() - 1
 
 
 def columns_of(source: Source, file: SourceFile) -> pa.Schema:

@@ -1,21 +1,19 @@
-"""Writes scores part by part into a folder, and joins the parts to one file if one is wanted."""
+"""Writes scores part by part into a folder, and into one file if one is wanted."""
 
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from offmap.cells import inert
 from offmap.errors import WorkFailed, reason_of
 from offmap.files import locked, replacing
-from offmap.outputs import SCORE_SUFFIXES, json_line
+from offmap.outputs import SCORE_SUFFIXES
+from offmap.scale.joining import Joined, joined, write_part
 from offmap.scale.journal import Journal
 from offmap.scale.parts import Part
 
@@ -37,10 +35,14 @@ class Results:
         self.is_file = out.suffix in SCORE_SUFFIXES
         self.folder = out.with_name(f"{out.name}.parts") if self.is_file else out
         self.journal = Journal(self.folder / JOURNAL, job)
+        self.joined: Joined | None = None
 
     @contextmanager
     def opened(self, resume: bool) -> Iterator[None]:
-        """Makes the folder, or takes up what an interrupted run has left in it; no other process writes meanwhile."""
+        """Makes the folder, or takes up what an interrupted run has left in it; no other process writes meanwhile.
+
+        If one file is wanted, it is there when the block ends without an error.
+        """
         self.folder.mkdir(exist_ok=True)
         if self._others():
             raise FileExistsError(f"cannot write to {self.folder}: it holds {self._others()[0]}; name another folder")
@@ -49,7 +51,10 @@ class Results:
                 raise WorkFailed(f"another process is writing to {self.folder}; wait until it ends")
             self._begin(resume)
             try:
-                yield
+                with ExitStack() as files:
+                    self._join(files)
+                    yield
+                    self._finish(files)
             finally:
                 if not self.journal.done and not self._parts():
                     shutil.rmtree(self.folder, ignore_errors=True)
@@ -77,25 +82,37 @@ class Results:
         Raises:
             WorkFailed: The disk is full, or the like; the message says how to go on.
         """
-        try:
-            with replacing(self._part(len(self.journal.done))) as fresh:
-                write_part(table, fresh, self.suffix)
+        path = self._part(len(self.journal.done))
+        with self._writing(self.folder):
+            with replacing(path) as fresh:
+                write_part(table, fresh, self.suffix, "copy" if self.is_file else "result")
             self.journal.add(part, len(table), pc.sum(table["novel"]).as_py() or 0)
-        except OSError as error:
-            raise WorkFailed(f"cannot write {self.folder}: {reason_of(error)}; {self.how_to_go_on()}") from error
+        if self.joined is not None:
+            with self._writing(self.out):
+                self.joined.add(path, table)
 
-    def finish(self) -> None:
-        """Joins the parts, if one file is wanted."""
-        if not self.is_file:
-            if not self.journal.done:
-                write_part(self.schema.empty_table(), self._part(0), self.suffix)
-            return
+    def _join(self, files: ExitStack) -> None:
+        """Begins the one file, if it is wanted, with the parts that are done."""
+        if self.is_file:
+            with self._writing(self.out):
+                self.joined = files.enter_context(joined(self.out, self.schema))
+                for number in range(len(self.journal.done)):
+                    self.joined.add(self._part(number))
+
+    def _finish(self, files: ExitStack) -> None:
+        if self.is_file:
+            with self._writing(self.out):
+                files.close()
+            shutil.rmtree(self.folder)
+        elif not self.journal.done:
+            write_part(self.schema.empty_table(), self._part(0), self.suffix)
+
+    @contextmanager
+    def _writing(self, path: Path) -> Iterator[None]:
         try:
-            with replacing(self.out) as fresh:
-                _join([self._part(number) for number in range(len(self.journal.done))], fresh, self.schema)
+            yield
         except OSError as error:
-            raise WorkFailed(f"cannot write {self.out}: {reason_of(error)}; {self.how_to_go_on()}") from error
-        shutil.rmtree(self.folder)
+            raise WorkFailed(f"cannot write {path}: {reason_of(error)}; {self.how_to_go_on()}") from error
 
     def how_to_go_on(self) -> str:
         """What is kept of a run that stopped."""
@@ -111,44 +128,3 @@ class Results:
     def _others(self) -> list[str]:
         """What the folder holds besides parts."""
         return [name for name in sorted(os.listdir(self.folder)) if not name.startswith((".part-", "part-", JOURNAL))]
-
-
-def write_part(table: pa.Table, path: Path, suffix: str) -> None:
-    """Writes scores as ``suffix`` says; CSV without the line of names."""
-    if suffix == ".parquet":
-        with _parquet_writer(path, table.schema) as writer:
-            writer.write_table(table, row_group_size=max(len(table), 1))
-        return
-    if suffix == ".csv":
-        # Integers with gaps must not become floating-point numbers, which round them.
-        whole = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype()}
-        inert(table.to_pandas(types_mapper=whole.get)).to_csv(path, index=False, header=False)
-        return
-    frame = table.to_pandas(integer_object_nulls=True)
-    with path.open("w", encoding="utf-8") as stream:
-        stream.writelines(json_line(table.column_names, row) for row in frame.itertuples(index=False, name=None))
-
-
-def _join(parts: list[Path], out: Path, schema: pa.Schema) -> None:
-    if out.suffix == ".parquet":
-        with _parquet_writer(out, schema) as writer:
-            for path in parts:
-                table = pq.read_table(path, schema=schema, use_threads=False)
-                writer.write_table(table, row_group_size=max(len(table), 1))
-        return
-    with out.open("wb") as stream:
-        if out.suffix == ".csv":
-            stream.write(schema.empty_table().to_pandas().to_csv(index=False).encode())
-        for path in parts:
-            with path.open("rb") as part:
-                shutil.copyfileobj(part, stream, 1 << 20)
-
-
-def _parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """A writer that looks for repeated values among texts alone: scores have none, and looking costs most of the time.
-
-    Row numbers and integer ids are written as differences, which are small.
-    """
-    whole = {each.name: "DELTA_BINARY_PACKED" for each in schema if each.type in (pa.int32(), pa.int64())}
-    repeated = [each.name for each in schema if not pa.types.is_primitive(each.type)]
-    return pq.ParquetWriter(path, schema, use_dictionary=repeated or False, column_encoding=whole or None)

@@ -10,9 +10,12 @@ from offmap.collaborative.base import EntityDetector
 from offmap.data.rows import Data
 from offmap.data.tables import rows_of
 from offmap.errors import reason_of
-from offmap.scale.parts import BATCH_ROWS, Part
+from offmap.estimator import OpenWorldEstimator
+from offmap.scale.parts import Part
 from offmap.scale.reading import Reading
-from offmap.workflow import Estimator, score_rows
+from offmap.workflow import Estimator
+from offmap.workflow.fitting import encoder_of
+from offmap.workflow.scoring import assess_places
 
 
 def score_part(model: Estimator, part: Part, reading: Reading) -> pa.Table:
@@ -23,7 +26,7 @@ def score_part(model: Estimator, part: Part, reading: Reading) -> pa.Table:
     """
     scored, done = [reading.schema.empty_table()], 0
     where = str(part.file.path)
-    for batch in part.batches(reading.columns, BATCH_ROWS):
+    for batch in part.batches(reading.columns):
         scored.append(score_table(model, batch, reading, where, (part.at.row + done, part.at.before + done)))
         done += len(batch)
     return pa.concat_tables(scored).combine_chunks()
@@ -45,22 +48,22 @@ def score_table(
         return reading.schema.empty_table()
     try:
         data = _rows(model, batch, reading, where, first[0])
-        frame = score_rows(model, data, new_entities=reading.new_entities)
+        verdict, places = assess_places(model, data, reading.new_entities)
     except ValueError as error:
         raise error if where in str(error) else ValueError(f"{where}: {reason_of(error)}") from error
-    places = frame.pop("row").to_numpy()
     kept = batch.select(list(dict.fromkeys(reading.carried.values())))
     kept = kept if len(places) == len(batch) else kept.take(places)
-    scores = pa.Table.from_pandas(frame, preserve_index=False)
     columns = {"row": places + first[1], **{written: kept[name] for written, name in reading.carried.items()}}
-    columns |= {name: scores[name] for name in reading.schema.names if name not in columns}
+    said = [name for name in reading.schema.names if name not in columns]
+    # As pandas has it, a p-value that is not a number is missing.
+    columns |= {name: pa.array(getattr(verdict, name), from_pandas=True) for name in said}
     return _cast(columns, reading.schema, where)
 
 
 def _rows(model: Estimator, batch: pa.Table, reading: Reading, where: str, first: int) -> Data:
     roles = reading.roles
     read = {*roles.only, roles.text, roles.entity}
-    frame = batch.select([name for name in batch.column_names if name in read]).to_pandas()
+    frame = _frame(model, batch.select([name for name in batch.column_names if name in read]))
     frame.index = pd.RangeIndex(first, first + len(frame))
     data = rows_of(frame, roles, where, ("only", "kind"), reading.types)
     data = replace(data, identity=None)
@@ -68,6 +71,21 @@ def _rows(model: Estimator, batch: pa.Table, reading: Reading, where: str, first
         # Some ids of a batch may look like numbers where those of the whole table do not.
         data = replace(data, y=frame[roles.entity].astype(str).to_numpy(dtype=str))
     return data
+
+
+def _frame(model: Estimator, table: pa.Table) -> pd.DataFrame:
+    """The table as pandas has it; numbers of one type lie row by row where the model reads them so, without a copy.
+
+    Models of other libraries, and encoders, get them column by column as from any file: they may round differently.
+    """
+    kinds = set(table.schema.types)
+    floating = all(map(pa.types.is_floating, kinds))
+    whole = all(map(pa.types.is_integer, kinds)) and not any(column.null_count for column in table.columns)
+    own = isinstance(model, OpenWorldEstimator) and encoder_of(model) is None
+    if own and len(kinds) == 1 and (floating or whole):
+        rows = np.column_stack([column.to_numpy() for column in table.columns])
+        return pd.DataFrame(rows, columns=table.column_names, copy=False)
+    return table.to_pandas()
 
 
 def _cast(columns: dict[str, pa.ChunkedArray | np.ndarray], schema: pa.Schema, where: str) -> pa.Table:

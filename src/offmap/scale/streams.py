@@ -99,7 +99,6 @@ def score_files(
                 if not results.journal.done:
                     raise
                 raise ValueError(f"{error}; {results.how_to_go_on()}") from error
-        results.finish()
     done = results.journal.done
     return Summary(out=path, rows=sum(each.scored for each in done), novel=sum(each.novel for each in done))
 

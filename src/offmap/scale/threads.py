@@ -16,6 +16,8 @@ from offmap.scale.scoring import score_part
 from offmap.workflow import Estimator
 
 Scored = tuple[Part, pa.Table]
+# Parts that are under way or wait to be written, per thread: threads need not wait while a part goes to the disk.
+_AHEAD = 2
 
 
 def score_in_threads(
@@ -26,12 +28,12 @@ def score_in_threads(
     Reading Parquet, NumPy and torch leave Python's lock, so that threads use all cores with one model in memory.
     """
     waiting: deque[tuple[Part, Future[pa.Table]]] = deque()
-    with _one_thread_per_call(), ThreadPoolExecutor(workers) as pool:
+    with _one_thread_per_call(), ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
         try:
             for part in parts:
                 # With its context a thread knows of the progress bar that is shown already.
                 waiting.append((part, pool.submit(copy_context().run, score_part, model, part, reading)))
-                if len(waiting) > workers:
+                if len(waiting) > _AHEAD * workers:
                     yield _first(waiting)
             while waiting:
                 yield _first(waiting)
@@ -52,7 +54,10 @@ def _first(waiting: deque[tuple[Part, Future[pa.Table]]]) -> Scored:
 
 @contextmanager
 def _one_thread_per_call() -> Iterator[None]:
-    """Keeps torch from starting threads of its own, which would wait for one another on cores that are busy."""
+    """Keeps torch from starting threads of its own, which would wait for one another on cores that are busy.
+
+    The number holds for the thread that sets it, so that each thread of a pool must set it too.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -42,14 +42,28 @@ def score_rows(
         >>> list(score_rows(fit_model(configure("msp", ["epochs=2"]), digits), digits))
         ['row', 'novelty', 'p_value', 'novel', 'label', 'closest']
     """
-    places = np.arange(len(data))
-    if isinstance(model, EntityDetector) and new_entities != "error":
-        require_readable(model, data)
-        verdict, places = assess_entities(model, rows_for(model, data), entities_of(model, data), new_entities)
-    else:
-        verdict = assess(model, data)
+    verdict, places = assess_places(model, data, new_entities)
     frame = _beside(data.identity, places, verdict.to_frame())
     return frame if top is None else frame.iloc[verdict.top(top)]
+
+
+def assess_places(
+    model: Estimator, data: Data, new_entities: NewEntities = "error"
+) -> tuple[Verdict, NDArray[np.intp]]:
+    """Assesses each row once, those of entities that the model does not know as asked.
+
+    Args:
+        model: A fitted model.
+        data: The rows.
+        new_entities: What to do with rows of entities that the model does not know.
+
+    Returns:
+        The verdict, and the places of its rows in ``data``.
+    """
+    if isinstance(model, EntityDetector) and new_entities != "error":
+        require_readable(model, data)
+        return assess_entities(model, rows_for(model, data), entities_of(model, data), new_entities)
+    return assess(model, data), np.arange(len(data))
 
 
 def scoring_roles(model: Estimator, stated: Roles) -> tuple[Roles, list[str]]:

@@ -105,19 +105,22 @@ def concat(embedding: Embedding, lr_factor: float = 1.0, tune: bool = True) -> R
     """The paper's network for MovieLens; embeddings are free, since it starts from a long plateau."""
     return RatioDetector(
         head="concat", embedding=embedding, hidden=(32, 32, 16), dropout=(0.5, 0.5, 0.3), seed_entities=100,
-        embedding_decay=0.0,
-        embedding_lr_factor=lr_factor, tune_embeddings=tune, **PASSES,
+        embedding_size=16, embedding_decay=0.0, embedding_lr_factor=lr_factor,
+        tune_embeddings=tune, **PASSES,
     )  # fmt: skip
 
 
 def two_towers(embedding: Embedding, tune: bool = True) -> RatioDetector:
     """Inner products of users and films."""
-    return RatioDetector(head="two_tower", embedding=embedding, seed_entities=100, tune_embeddings=tune, **PAIRS)
+    return RatioDetector(
+        head="two_tower", embedding=embedding, embedding_size=16, seed_entities=100, tune_embeddings=tune, **PAIRS
+    )
 
 
 ROWS = {
     "Gaussian": Contender(EntityGaussianDetector(**DENSITY)),
-    "flow": Contender(EntityFlowDetector(**DENSITY)),
+    "flow": Contender(EntityFlowDetector(condition="affine", **DENSITY)),
+    "flow, own vectors": Contender(EntityFlowDetector(condition="own", **DENSITY)),
     "ratio, random": Contender(concat("random")),
     "ratio, random, tenfold pace": Contender(concat("random", lr_factor=10.0)),
     "ratio, pseudo-label": Contender(concat("pseudo")),

@@ -17,8 +17,10 @@ SOURCE = "No paper: a benchmark of this toolkit"
 SEEDS = {"cpu": range(3), "paper": range(5)}
 TRAINING: dict[str, Any] = {"calibration": 0.0, "batch_size": 512, "epochs": 10, "patience": 2}
 ROWS = {
-    "concat, learned": RatioDetector(head="concat", embedding="learned", embedding_decay=0.0, **TRAINING),
-    "two towers, learned": RatioDetector(head="two_tower", embedding="learned", **TRAINING),
+    "concat, learned": RatioDetector(
+        head="concat", embedding="learned", embedding_size=16, embedding_decay=0.0, **TRAINING
+    ),
+    "two towers, learned": RatioDetector(head="two_tower", embedding="learned", embedding_size=16, **TRAINING),
     "closed form": ClosedFormDetector(**TRAINING),
     "closed form, principal components": ClosedFormDetector(calibration=0.0, features="pca", embedding_size=100),
 }

@@ -101,13 +101,15 @@ def brief(cls: Any, **parameters: Any) -> Any:
     return cls(**{"epochs": 1, "patience": None, "calibration": 0.0, **parameters})
 
 
-CONCAT = {"hidden": (32, 32, 16), "dropout": (0.5, 0.5, 0.3)}
+MIXTURE = {"head": "mixture", "embedding_size": 32, "hidden": (128, 64)}
+CONCAT = {"head": "concat", "embedding_size": 16, "hidden": (32, 32, 16), "dropout": (0.5, 0.5, 0.3)}
 TOWERS = {"head": "two_tower", "embedding_size": 32, "hidden": (128, 64)}
 SCORING = Table(
     name="speed-collaborative-scoring",
     source=SOURCE,
     caption="Familiarity of a million pairs of a user and an item, on one core.",
     rows={
+        "ratio, mixture": brief(RatioDetector, **MIXTURE),
         "ratio, concat": brief(RatioDetector, **CONCAT),
         "ratio, two towers": brief(RatioDetector, **TOWERS),
         "closed form": brief(ClosedFormDetector, hidden=(128, 64)),
@@ -127,6 +129,7 @@ ADDING = Table(
     caption="Milliseconds to make a task of 50 exposures known, and to take in one more exposure, on one core.",
     rows={
         "closed form": brief(ClosedFormDetector, hidden=(128, 64)),
+        "ratio, mixture": brief(RatioDetector, **MIXTURE),
         "ratio, two towers": brief(RatioDetector, **TOWERS),
     },
     columns=tuple(TASKS),
@@ -142,6 +145,7 @@ TRAINING = Table(
     source=SOURCE,
     caption="Seconds to fit 50,000 exposures, five passes, as they belong to more and more tasks.",
     rows={
+        "ratio, mixture": brief(RatioDetector, epochs=5, **MIXTURE),
         "ratio, concat": brief(RatioDetector, epochs=5, **CONCAT),
         "ratio, two towers": brief(RatioDetector, epochs=5, **TOWERS),
         "closed form": brief(ClosedFormDetector, epochs=5, hidden=(128, 64)),
@@ -160,6 +164,7 @@ MEMORY = Table(
     source=SOURCE,
     caption="Bytes that a task of 50 exposures takes.",
     rows={
+        "ratio, mixture": brief(RatioDetector, **MIXTURE),
         "ratio, concat": brief(RatioDetector, **CONCAT),
         "ratio, two towers": brief(RatioDetector, **TOWERS),
         "closed form": brief(ClosedFormDetector, hidden=(128, 64)),

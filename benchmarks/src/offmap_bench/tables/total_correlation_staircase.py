@@ -59,25 +59,27 @@ class Level:
 
     climb: Climb
     total: float
+    seeds: int
 
     def __len__(self) -> int:
         return self.climb.steps
 
     def __iter__(self) -> Iterator[Batch]:
         for _ in range(self.climb.steps):
-            yield tuple(draw_groups(self.total, self.climb.width, len(SEEDS), self.climb.batch_size))
+            yield tuple(draw_groups(self.total, self.climb.width, self.seeds, self.climb.batch_size))
 
 
 class SideBySide:
     """The estimators of all seeds as one stack; a step of all costs little more than a step of one."""
 
-    def __init__(self, climb: Climb) -> None:
+    def __init__(self, climb: Climb, seeds: int) -> None:
+        self.seeds = seeds
         settings = dict(climb.settings)
         self.sum = TotalCorrelation(
             [climb.width] * 4, decomposition=climb.decomposition, estimator=climb.estimator, **settings
         )
         one = self.sum.estimator
-        self.stack = type(one)(one.x_widths * len(SEEDS), one.y_widths * len(SEEDS), **settings)
+        self.stack = type(one)(one.x_widths * seeds, one.y_widths * seeds, **settings)
         self.optimizer = Adam(self.stack.parameters(), lr=climb.lr)
         self.descent = descend(self.optimizer, lambda batch: {"loss": self.stack.loss(*self.pairs(batch))})
         self.values: list[Tensor] = []
@@ -91,22 +93,22 @@ class SideBySide:
         """Records the value of each seed, then trains."""
         with torch.no_grad():
             values = self.stack.value(*self.pairs(batch))
-        self.values.append(values.unflatten(0, (len(SEEDS), -1)).sum(1))
+        self.values.append(values.unflatten(0, (self.seeds, -1)).sum(1))
         return self.descent(batch)
 
 
 @lru_cache(maxsize=64)
-def climbed(climb: Climb) -> NDArray[np.float64]:
+def climbed(climb: Climb, seeds: int = len(SEEDS)) -> NDArray[np.float64]:
     """Returns the value before each step, ``(seeds, levels, steps)``."""
     with local_seed(0), warnings.catch_warnings():
         warnings.simplefilter("ignore", SaturationWarning)
-        climbers = SideBySide(climb)
+        climbers = SideBySide(climb, seeds)
         for total in LEVELS:
             state: dict[str, nn.Module | Optimizer] = {"stack": climbers.stack, "optimizer": climbers.optimizer}
-            train(climbers.step, Level(climb, total), epochs=1, state=state, label=f"total correlation {total}")
-    return torch.stack(climbers.values, dim=1).double().numpy().reshape(len(SEEDS), len(LEVELS), -1)
+            train(climbers.step, Level(climb, total, seeds), epochs=1, state=state, label=f"total correlation {total}")
+    return torch.stack(climbers.values, dim=1).double().numpy().reshape(seeds, len(LEVELS), -1)
 
 
-def end_of_level(climb: Climb, total: int, seed: int) -> NDArray[np.float64]:
-    """Returns the values before the last steps of the level ``total``."""
-    return climbed(climb)[seed, LEVELS.index(total), -LAST:]
+def end_of_level(climb: Climb, total: int, seed: int, seeds: int = len(SEEDS)) -> NDArray[np.float64]:
+    """Returns the values before the last steps of the level ``total``, of one of ``seeds`` that climb together."""
+    return climbed(climb, seeds)[seed, LEVELS.index(total), -LAST:]

@@ -1,0 +1,135 @@
+"""Mixtures of shared components: the ratio, the loss of an episode, streams, and what the default is good for."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from offmap.collaborative import RatioDetector
+from offmap.collaborative.episodes import Episodes, episode_loss
+from offmap.collaborative.mixture import MixtureHead
+from offmap.collaborative.observations import Observations
+from offmap.metrics import entity_auroc
+from tests.collaborative.problems import ring
+from tests.collaborative.test_ratio import digit_entities, mean_auc
+
+
+def random_head(components: int, seed: int) -> MixtureHead:
+    torch.manual_seed(seed)
+    head = MixtureHead(components)
+    with torch.no_grad():
+        head.prior.normal_()
+        head.log_worth.normal_()
+    return head
+
+
+@settings(deadline=None, max_examples=20)
+@given(components=st.integers(2, 6), rows=st.integers(1, 9), seed=st.integers(0, 99))
+def test_the_score_is_the_ratio_of_two_mixtures(components: int, rows: int, seed: int) -> None:
+    head = random_head(components, seed).requires_grad_(False)
+    own, asked = torch.rand(rows, components).softmax(dim=1), torch.rand(3, components).softmax(dim=1)
+    embedding = head.embeddings(own.sum(dim=0, keepdim=True), torch.tensor([rows]))
+    prior, worth = head.prior.softmax(dim=0).tolist(), float(head.log_worth.exp())
+    shares = [(float(own[:, k].sum()) + worth * prior[k]) / (rows + worth) for k in range(components)]
+    assert sum(shares) == pytest.approx(1.0, abs=1e-5)
+    # By Bayes the density of a component is ψ_k(x) p(x) / π_k; p(x) cancels.
+    for row, found in zip(asked, head.score_all(asked, embedding)[:, 0], strict=True):
+        ratio = sum(share * float(p) / q for share, p, q in zip(shares, row, prior, strict=True))
+        assert float(found) == pytest.approx(np.log(ratio), abs=1e-4)
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 99))
+def test_the_loss_of_episodes_is_that_of_a_loop_over_rows(seed: int) -> None:
+    head, rng = random_head(4, seed).requires_grad_(False), np.random.default_rng(seed)
+    episodes = np.sort(np.concatenate([np.arange(4), rng.integers(4, size=8)]))
+    owner = np.array([0, 1, 1, 2])
+    features = torch.from_numpy(rng.dirichlet(np.ones(4), size=12)).float()
+    own, others, again = [], [], []
+    shares = torch.tensor([0.5, 0.2, 0.3])
+    for i, row in enumerate(features):
+        rest = [j for j in range(12) if episodes[j] == episodes[i] and j != i]
+        embedding = head.embeddings(features[rest].sum(dim=0, keepdim=True), torch.tensor([len(rest)]))
+        own.append(np.log1p(np.exp(-float(head(row, embedding)[0]))))
+        again.append(float(shares[owner[episodes[i]]]))
+        again[-1] *= np.log1p(np.exp(float(head(row, embedding)[0])))
+        for episode in range(4):
+            if owner[episode] != owner[episodes[i]]:
+                members = features[episodes == episode]
+                embedding = head.embeddings(members.sum(dim=0, keepdim=True), torch.tensor([len(members)]))
+                others.append(np.log1p(np.exp(float(head(row, embedding)[0]))))
+    entities = torch.from_numpy(owner[episodes])
+    found = episode_loss(head, features, entities, torch.from_numpy(episodes), shares)
+    elsewhere = 1 - float(shares[entities].mean())
+    assert float(found) == pytest.approx(np.mean(own) + np.mean(again) + elsewhere * np.mean(others), abs=1e-4)
+
+
+@settings(deadline=None, max_examples=20)
+@given(counts=st.lists(st.integers(1, 90), min_size=2, max_size=8), size=st.integers(2, 200), seed=st.integers(0, 99))
+def test_an_epoch_of_episodes_holds_every_observation_once(counts: list[int], size: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    entities = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
+    entities = entities[torch.randperm(len(entities))]
+    observed = Observations(torch.zeros(len(entities), 1), torch.arange(len(entities)), entities)
+    batches = list(Episodes(observed, size))
+    assert len(batches) == len(Episodes(observed, size))
+    assert torch.equal(torch.cat([index for index, _, _ in batches]).sort().values, torch.arange(len(entities)))
+    for index, owner, episode in batches:
+        assert torch.equal(owner, entities[index])
+        assert torch.equal(episode.unique(), torch.arange(int(episode.max()) + 1))
+        for one in episode.unique():
+            assert len(owner[episode == one].unique()) == 1
+            assert int((episode == one).sum()) <= 32
+
+
+def test_a_stream_ends_where_one_batch_would_and_known_entities_are_found_as_new_ones() -> None:
+    X, entities = ring(8, 60)
+    detector = RatioDetector(epochs=5, calibration=0.0, random_state=0).fit(X, entities)
+    own = ring(2, 40, seed=1)[0][:40]
+    piecewise = copy.deepcopy(detector)
+    for rows in np.split(own, 8):
+        piecewise.partial_fit(rows, [99] * 5)
+    detector.add_entity(99, own)
+    np.testing.assert_allclose(piecewise.entity_embeddings_[-1], detector.entity_embeddings_[-1], rtol=1e-4)
+    detector.add_entity(100, X[entities == 3])
+    np.testing.assert_allclose(detector.entity_embeddings_[-1], detector.entity_embeddings_[3], rtol=1e-4)
+
+
+def mixtures(entities: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Entities with shares of six Gaussians, 40 rows each: the centres, the rows and their entities."""
+    rng = np.random.default_rng(seed)
+    centres, shares = 2 * rng.normal(size=(6, 4)), rng.dirichlet(np.full(6, 0.25), size=entities)
+    kinds = np.concatenate([rng.choice(6, size=40, p=share) for share in shares])
+    return centres, centres[kinds] + rng.normal(size=(len(kinds), 4)), np.repeat(np.arange(entities), 40)
+
+
+def test_the_default_comes_close_to_the_true_components_and_new_entities_to_those_that_were_fitted() -> None:
+    centres, X, entities = mixtures(100, seed=0)
+    train, known = np.tile(np.arange(40) < 20, 100), entities < 70
+    detector = RatioDetector(calibration=0.0, random_state=0).fit(X[train & known], entities[train & known])
+    detector.partial_fit(X[train & ~known], entities[train & ~known])
+    own = entities[~train, None] == np.arange(100)
+    found = entity_auroc(detector.familiarity(X[~train]), own, ~own)
+    likely = np.exp(-0.5 * ((X[:, None] - centres) ** 2).sum(axis=2))
+    responsible = likely / likely.sum(axis=1, keepdims=True)
+    shares = (responsible[train].reshape(100, 20, 6).sum(axis=1) + 0.25) / 21.5
+    true = entity_auroc(responsible[~train] @ shares.T, own, ~own)
+    assert found.mean() > true.mean() - 0.025
+    assert found[70:].mean() - found[:70].mean() > true[70:].mean() - true[:70].mean() - 0.03
+
+
+def test_components_are_found_in_digits_where_searched_embeddings_are_lost() -> None:
+    X, y, entities, active = digit_entities()
+    train = np.arange(len(y)) % 4 > 0
+    found = [
+        mean_auc(
+            RatioDetector(head=head, calibration=0.0, epochs=30, random_state=0).fit(X[train], entities[train]),
+            X[~train], y[~train], active,
+        )
+        for head in ("mixture", "two_tower")
+    ]  # fmt: skip
+    assert found[0] > found[1] + 0.08
