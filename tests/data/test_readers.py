@@ -54,6 +54,14 @@ def test_npz_with_several_splits_needs_one_named(tmp_path: Path) -> None:
     assert len(open_data(f"{path}:train")) == 4
 
 
+def test_a_cell_of_two_lines_is_a_text(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text('a,b\n"1\n2",3\n4,5\n', encoding="utf-8")
+    frame = read(path).frame
+    assert frame is not None
+    assert frame["a"].tolist() == ["1\n2", "4"]
+
+
 def test_names_of_arrays_reach_no_terminal_as_they_are(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="its keys are") as refusal:
         read(save(tmp_path / "rows.npz", **{"\x1b[31m": X, "y": Y}))

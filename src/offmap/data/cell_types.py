@@ -19,7 +19,8 @@ __all__ = ["CellTypes", "all_typed", "is_text", "typed"]
 
 _INTEGER = r"[+-]?(?:0|[1-9]\d{0,17})"
 _NUMBER = r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
-_INTEGERS, _NUMBERS = (re.compile(rf"{cell}(?:\n{cell})*+", re.ASCII) for cell in (_INTEGER, _NUMBER))
+# A line break ends each cell: before Python 3.11.4 a possessive group that fails at the end keeps what it had read.
+_INTEGERS, _NUMBERS = (re.compile(rf"(?:{cell}\n)++", re.ASCII) for cell in (_INTEGER, _NUMBER))
 
 
 class CellTypes(NamedTuple):
@@ -113,9 +114,11 @@ def is_text(kind: Any) -> bool:
 def _plain_numbers(cells: list[Any]) -> NDArray[Any] | None:
     """The common case, numbers without gaps, in one pass over the joined cells; None for all other columns."""
     try:
-        joined = "\n".join(cells)
+        joined = "\n".join(cells) + "\n"
     except TypeError:
         return None
+    if joined.count("\n") != len(cells):
+        return None  # a cell of several lines
     if _INTEGERS.fullmatch(joined):
         return np.array(cells, dtype=np.int64)
     return np.array(cells, dtype=np.float64) if _NUMBERS.fullmatch(joined) else None
