@@ -9,7 +9,7 @@ from torch import Tensor
 from offmap.scores.score import ROWS_PER_PRODUCT
 
 # Reference rows per product. So many rows of 384 numbers stay in the processor's cache while all queries pass by.
-_BLOCK = 1024
+_BLOCK = 2048
 # Queries that pass by each block while it is there: the reference rows are read from memory once for so many.
 ROWS_AT_ONCE = 8 * ROWS_PER_PRODUCT
 
