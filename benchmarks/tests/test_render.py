@@ -227,10 +227,15 @@ def test_the_mean_is_blank_where_a_column_is_undefined(
     assert large.endswith("| 0.50 ± 0.00 | 0.50 ± 0.00 |")
 
 
-def test_a_metric_that_was_not_yet_measured_is_blank(make_table: Callable[..., Table], tmp_path: Path) -> None:
+def test_a_metric_that_was_not_yet_measured_is_blank_or_left_out(
+    make_table: Callable[..., Table], tmp_path: Path
+) -> None:
     run(make_table(measure=lambda m, c, s: {"auroc": 0.5}), results=tmp_path)
-    table = make_table(metrics=("auroc", "aupr"))
-    assert lines(page([table], tmp_path, tmp_path))[-2:] == ["| small |  |  |", "| large |  |  |"]
+    text = page([make_table(metrics=("auroc", "aupr"))], tmp_path, tmp_path)
+    assert "`aupr`" not in text
+    printed = {("small", "shift 1", "aupr"): 0.9}
+    text = page([make_table(metrics=("auroc", "aupr"), printed=printed)], tmp_path, tmp_path)
+    assert lines(text)[-2:] == ["| small | (0.90) |  |", "| large |  |  |"]
 
 
 def test_pipes_in_labels_are_escaped(make_table: Callable[..., Table], tmp_path: Path) -> None:
@@ -248,3 +253,13 @@ def test_the_terminal_shows_the_same_numbers(table: Table, tmp_path: Path) -> No
     text = console.export_text()
     for expected in ("forests, cpu", "auroc", "0.20 ± 0.10 (0.90)", "(0.987)", "fpr95", "(12±1)", "Isolation, Table 1"):
         assert expected in text
+
+
+def test_all_but_the_first_two_metrics_are_folded(make_table: Callable[..., Table], tmp_path: Path) -> None:
+    names = ("a", "b", "c", "d")
+    table = make_table(metrics=names, measure=lambda m, c, s: dict.fromkeys(names, 1.0))
+    run(table, results=tmp_path)
+    text = page([table], tmp_path, tmp_path)
+    shown, _, folded = text.partition("<details><summary><code>c</code>, <code>d</code></summary>")
+    assert [f"`{name}`" in shown for name in names] == [True, True, False, False]
+    assert [f"`{name}`" in folded.partition("</details>")[0] for name in names] == [False, False, True, True]

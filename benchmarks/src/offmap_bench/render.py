@@ -30,6 +30,9 @@ or one percent below it, or, for a statement of order, the same order. *Contradi
 failure that does not occur. † marks results of other parameters than the method has now. Seeds are ours; the papers'
 protocols and ours are compared on the linked pages."""
 
+# Metrics of a table that are seen without unfolding.
+_UNFOLDED = 2
+
 
 def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace("|", "\\|")
@@ -55,6 +58,15 @@ def _markdown_grid(grid: Grid) -> str:
     return "\n".join([*title, head, rule, *body])
 
 
+def _markdown_grids(grids: Sequence[Grid]) -> list[str]:
+    """The grids of one table: what was not measured is left out, and all but the first metrics are folded."""
+    filled = [grid for grid in grids if any(entry.ours or entry.paper for entries in grid.body for entry in entries)]
+    shown, folded = filled[:_UNFOLDED], filled[_UNFOLDED:]
+    names = ", ".join(f"<code>{grid.title}</code>" for grid in folded)
+    opened = [f"<details><summary>{names}</summary>", *map(_markdown_grid, folded), "</details>"] if folded else []
+    return [*map(_markdown_grid, shown), *opened]
+
+
 def _summary(profile: str, cells: Sequence[Cell], total: int) -> str:
     counts = [len(cell.runs) for cell in cells]
     seeds = f"{min(counts)}–{max(counts)}" if min(counts) < max(counts) else f"{max(counts)}"
@@ -76,7 +88,7 @@ def _table_section(table: Table, results: Path) -> list[str]:
         samples, cells = read_samples(table, profile, results)
         if cells:
             total = len(table.rows) * len(table.columns)
-            blocks += [_summary(profile, cells, total), *map(_markdown_grid, grids_of(table, samples))]
+            blocks += [_summary(profile, cells, total), *_markdown_grids(grids_of(table, samples))]
     return [*(blocks if len(blocks) > 2 else [*blocks, "Not run yet."]), notes]
 
 
