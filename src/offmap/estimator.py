@@ -80,8 +80,6 @@ class OpenWorldEstimator(BaseEstimator, ABC):
         """Raises an error unless the fitted state can score rows; ``load`` calls it, since a file may say anything."""
         check_fitted_rows(self)
         check_history(self.history_)
-        if not isinstance(self.promise_, Promise):
-            raise ValueError("promise_ must be a Promise")
         fitted = getattr(self, "encoder_", None)
         made = ModuleEncoder if isinstance(self.encoder, nn.Module) else type(self.encoder)
         # Without a given encoder there may be one for tables.

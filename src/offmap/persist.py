@@ -5,7 +5,8 @@ A file holds the class, its parameters but for functions, the versions it was ma
 and fills them. Classes are looked up among the public ones only (``offmap.catalog``), which ``load`` passes in.
 
 What a file says is not trusted. Networks may not ask for more memory than its tensors explain, every fitted attribute
-is checked by the class that owns it (``_check_fitted``), and what reaches beyond it (``_untrusted``) needs consent.
+is checked by the class that owns it (``_check_fitted``, ``_check_promises``), and what reaches beyond it
+(``_untrusted``) needs consent.
 """
 
 import os
@@ -270,6 +271,7 @@ def _rebuilt(content: Any, consent: Consent) -> Any:
         raise ModelFileError(f"its networks should be {sorted(modules)}, but are {sorted(content['modules'])}")
     for name, module in modules.items():
         _fill(module, name, content["modules"][name])
+    getattr(estimator, "_check_promises", lambda: None)()
     if whole:
         getattr(estimator, "_check_fitted", lambda: None)()
     return estimator

@@ -62,6 +62,13 @@ def test_without_novel_rows_auto_trims_hardly_any() -> None:
     assert model.trimmed_ < 0.02
 
 
+def test_auto_leaves_out_what_is_more_than_three_interquartile_ranges_above_the_third_quartile() -> None:
+    # Each half has its quartiles near 25 and 75, so that the limit is about 225.
+    novelty = np.r_[np.tile(np.arange(100.0), 2), 180.0, 190.0, 260.0, 270.0]
+    kept = rows_to_keep(lambda split: novelty[split.held_out], len(novelty), "auto", np.random.default_rng(0))
+    assert sorted(set(range(len(novelty))) - set(kept.tolist())) == [202, 203]
+
+
 def test_copies_are_noticed() -> None:
     X = np.random.default_rng(0).normal(size=(300, 3))
     with pytest.warns(CalibrationWarning, match="50% of the rows are copies of other rows"):

@@ -87,6 +87,15 @@ def test_every_row_is_held_out_once_and_no_class_is_missing_in_training() -> Non
         assert not set(split.train) & set(split.held_out)
 
 
+def test_each_class_is_spread_evenly_over_the_folds_and_each_fold_draws_for_itself() -> None:
+    groups = np.repeat([0, 1, 2], [4, 9, 31])
+    held_out = [split.held_out for split in fold_splits(groups, 4, np.random.default_rng(0))]
+    for group in range(3):
+        counts = [int((groups[rows] == group).sum()) for rows in held_out]
+        assert max(counts) - min(counts) <= 1
+    assert len({member.random_state for member in MODELS[0].members_}) == 5
+
+
 def test_sixty_rows_keep_five_percent_where_a_share_cannot() -> None:
     rates = []
     for seed in range(40):

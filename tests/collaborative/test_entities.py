@@ -112,6 +112,12 @@ def test_ids_that_end_in_nul_are_refused(ids: Any) -> None:
     assert as_given(check_ids([("t1\0",)])).tolist() == [("t1\0",)]
 
 
+@pytest.mark.parametrize("ids", [["t\ud800", "t2"], [("shop", "t\ud800")]])
+def test_ids_with_half_a_surrogate_pair_are_refused(ids: Any) -> None:
+    with pytest.raises(ValueError, match=r"entities holds .*; an id must not have half a surrogate pair"):
+        check_ids(ids)
+
+
 def test_similar_entities_are_those_with_the_highest_cosine_of_centred_embeddings() -> None:
     X, entities = ring()
     detector = small(SeparateGaussianDetector).fit(X, entities)

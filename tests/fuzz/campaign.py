@@ -13,16 +13,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import torch
 
-import offmap
 from offmap import tensorfile
-from tests.fuzz import inputs, models
+from tests.fuzz import inputs, models, originals, worlds
 
 SECONDS, BYTES = 5, 1 << 30
+Case = tuple[str, Callable[[], str]]
 
 
 @contextmanager
@@ -72,30 +73,42 @@ def run(files: int, arrays: int, seed: int) -> dict[str, Any]:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        folder = Path(name)
-        paths = models.write_models(folder)
-        wholes, contents, target = [path.read_bytes() for path in paths], models.contents(paths), folder / "case"
-        for number in range(files):
-            which, bits = draw.randrange(len(paths)), draw.random() < 0.3
-            if bits:
-                target.write_bytes(models.damaged(wholes[which], draw))
-            else:
-                tensorfile.write(target, models.edited(contents[which], draw))
-            outcome = attempt(f"model file {number}", partial(models.try_model, target), failures)
-            outcomes[f"{'damaged' if bits else 'edited'} model {outcome}"] += 1
-        data, model = folder / "data", offmap.load(paths[4])
-        data.mkdir()
-        originals = [(path, path.read_bytes()) for path in inputs.write_files(data)]
-        (folder / "cases").mkdir()
-        for number in range(arrays):
-            path, whole = draw.choice(originals)
-            if draw.random() < 0.75:
-                work, case = partial(inputs.try_file, path, whole, folder / "cases", draw), "data file"
-            else:
-                work, case = partial(inputs.try_array, model, draw), "array"
-            outcomes[f"{case} {attempt(f'{case} {number} {path.name}', work, failures)}"] += 1
+        for case, work in chain(_model_cases(Path(name), files, draw), _input_cases(Path(name), arrays, draw)):
+            kind, _, where = case.partition(":")
+            outcomes[f"{kind} {attempt(f'{kind} {outcomes.total()}{where}', work, failures)}"] += 1
     seconds = round(time.monotonic() - started, 1)
     return {"outcomes": dict(sorted(outcomes.items())), "failures": failures, "seconds": seconds, "seed": seed}
+
+
+def _model_cases(folder: Path, count: int, draw: random.Random) -> Iterator[Case]:
+    """Damaged and edited model files, states of a monitor, and worlds."""
+    paths, world = [*originals.write_models(folder), originals.write_monitor(folder)], originals.write_world(folder)
+    wholes, contents, target = [path.read_bytes() for path in paths], models.contents(paths), folder / "case"
+    for _ in range(count):
+        which, kind = draw.randrange(len(paths)), draw.random()
+        if kind < 0.05:
+            yield "world:", partial(worlds.try_world, world, folder / "copy", draw)
+            continue
+        if kind < 0.3:
+            target.write_bytes(models.damaged(wholes[which], draw))
+        else:
+            tensorfile.write(target, models.edited(contents[which], draw))
+        name = contents[which].get("class", "monitor")
+        attempted = models.try_monitor if name == "monitor" else models.try_model
+        yield f"{'damaged' if kind < 0.3 else 'edited'} model: {name}", partial(attempted, target)
+
+
+def _input_cases(folder: Path, count: int, draw: random.Random) -> Iterator[Case]:
+    data, cases, model = folder / "data", folder / "cases", originals.classifier()
+    data.mkdir()
+    cases.mkdir()
+    wholes = [(path, path.read_bytes()) for path in inputs.write_files(data)]
+    for _ in range(count):
+        path, whole = draw.choice(wholes)
+        if draw.random() < 0.75:
+            yield f"data file: {path.name}", partial(inputs.try_file, path, whole, cases, draw)
+        else:
+            yield "array:", partial(inputs.try_array, model, draw)
 
 
 def main() -> None:

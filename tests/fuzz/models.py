@@ -8,31 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 
 import offmap
 from offmap import tensorfile
-from offmap.collaborative import ClosedFormDetector, EntityForestDetector
 from offmap.data import TableEncoder
-from offmap.density import NearestNeighborDetector, TextureDetector, VAEDetector
-from offmap.openset import ADBClassifier, LOFClassifier, MSPClassifier, OpenMaxClassifier
+from offmap.monitor import DriftMonitor
 from offmap.persist import ModelFileError
-from offmap.sampling import FGAN, RAS, SVGD, AmortisedSVGD, BinaryVAE
-
-RNG = np.random.default_rng(0)
-ROWS = RNG.normal(size=(120, 3))
-LABELS = np.array(["ant", "bee", "cow"])[np.arange(120) % 3]
-ENTITIES = np.arange(120) % 5
-TABLE = pd.DataFrame(
-    {
-        "amount": np.exp(RNG.normal(0, 2, 120)),
-        "shop": np.array(["fuel", "food", "toys"])[RNG.integers(3, size=120)],
-        "day": pd.Timestamp("2025-01-01") + pd.to_timedelta(RNG.integers(0, 900, 120), unit="h"),
-        "age": np.where(RNG.random(120) < 0.2, np.nan, RNG.normal(40, 9, 120)),
-    }
-)
-IMAGES = RNG.integers(256, size=(60, 8, 8), dtype=np.uint8)
+from offmap.sampling import BinaryVAE
+from tests.fuzz.originals import IMAGES, ROWS, TABLE
 
 # Values of the wrong type, size, sign or order, and text that a terminal would obey.
 ODD: list[Any] = [
@@ -43,42 +27,6 @@ ODD: list[Any] = [
     *(torch.zeros(0), torch.zeros(3), torch.full((3,), math.nan), torch.zeros(2, 3, dtype=torch.int64)),
     *("offmap.density.VAEDetector", "offmap.data.TextEncoder", "os.system", "minilm", "/tmp/elsewhere"),
 ]
-
-
-def write_models(folder: Path) -> list[Path]:
-    """Small models of different kinds."""
-    few: dict[str, Any] = {"epochs": 1, "random_state": 0}
-    models = [
-        VAEDetector(hidden=(4,), latent_dim=2, **few).fit(ROWS),
-        VAEDetector(hidden=(4,), latent_dim=2, extra_scores=("waic", "regret"), **few).fit(IMAGES),
-        NearestNeighborDetector(random_state=0).fit(ROWS + 1e12),
-        TextureDetector(random_state=0).fit(IMAGES),
-        *(cls(hidden=(4,), **few).fit(ROWS, LABELS) for cls in (MSPClassifier, ADBClassifier, OpenMaxClassifier)),
-        LOFClassifier(hidden=(4,), **few).fit(ROWS, ENTITIES),
-        EntityForestDetector(n_estimators=3, random_state=0).fit(ROWS, ENTITIES),
-        ClosedFormDetector(random_state=0).fit(ROWS, LABELS),
-        NearestNeighborDetector(encoder=TableEncoder(), random_state=0).fit(TABLE),
-        *_samplers(),
-    ]
-    paths = [folder / f"{number}.safetensors" for number in range(len(models))]
-    for model, path in zip(models, paths, strict=True):
-        model.save(path)
-    return paths
-
-
-def _samplers() -> list[Any]:
-    small: dict[str, Any] = {"dim": 2, "hidden": (4,), "steps": 2, "batch_size": 8, "random_state": 0}
-    return [
-        FGAN(**small).fit(ROWS[:, :2].astype(np.float32)),
-        RAS(log_density=_log_density, **small).fit(),
-        AmortisedSVGD(log_density=_log_density, **small).fit(),
-        SVGD(log_density=_log_density, dim=2, particles=8, steps=2, random_state=0).fit(),
-        BinaryVAE(hidden=(4,), latent=2, epochs=1, random_state=0).fit((ROWS > 0).astype(np.float32)),
-    ]
-
-
-def _log_density(x: torch.Tensor) -> torch.Tensor:
-    return -x.square().sum(dim=1) / 2
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -171,6 +119,17 @@ def try_model(path: Path) -> str:
         require_printable(error)
         return "unfit rows"
     return "scored"
+
+
+def try_monitor(path: Path) -> str:
+    """Goes on with the state of a monitor; returns "refused" or "used"."""
+    try:
+        monitor = DriftMonitor.load(path)
+    except ValueError as error:
+        require_printable(error)
+        return "refused"
+    monitor.update([0.0, 1.0]).to_dict()
+    return "used"
 
 
 def _rows_for(model: Any) -> Any:

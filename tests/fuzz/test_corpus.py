@@ -2,21 +2,28 @@
 
 import os
 import resource
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import offmap
 from offmap import tensorfile
 from offmap.collaborative import EntityForestDetector
 from offmap.density import NearestNeighborDetector, VAEDetector
+from offmap.loop import OpenWorld
+from offmap.monitor import DriftMonitor
 from offmap.openset import MSPClassifier
 from offmap.persist import ModelFileError
 from offmap.sampling import BinaryVAE
+from offmap.store import JournalUnreadable
+from tests.fuzz.originals import write_world
 
 ROWS = np.random.default_rng(0).normal(size=(300, 3))
 LABELS = np.array(["ant", "bee", "cow"])[np.arange(300) % 3]
@@ -95,6 +102,62 @@ def test_fitted_attributes_that_do_not_fit_together_are_refused(path: Path, name
     edit(path, "attributes", name, value=value)
     with pytest.raises(ModelFileError):
         offmap.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("promise_", 0.5),
+        ("promise_", {}),
+        ("members_", 7),
+        ("members_", ()),
+        ("members_", torch.zeros(3)),
+        ("members_", (1, 2)),
+        ("class_promise_", 2),
+        ("classes_", np.array(["ant", "bee"])),
+        ("unknown_label_", "ant"),
+    ],
+)
+def test_the_whole_of_the_folds_is_checked_as_its_models_are(path: Path, name: str, value: Any) -> None:
+    MSPClassifier(calibration="cv", folds=2, by_class=True, **FEW).fit(ROWS, LABELS).save(path)
+    edit(path, "attributes", name, value=value)
+    with pytest.raises(ModelFileError):
+        offmap.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("past_", np.array([2.0, 1.0])),
+        ("past_", "many"),
+        ("path_", np.zeros(10_000)),
+        ("shares_", np.zeros(3)),
+        ("log_capital_", np.array([np.nan])),
+        ("alarm_row_", 10**9),
+        ("since_", 0.5),
+        ("seed_", -1),
+    ],
+)
+def test_a_state_that_no_monitor_leaves_is_refused(path: Path, name: str, value: Any) -> None:
+    monitor = DriftMonitor(random_state=0).fit(ROWS[:, 0])
+    monitor.update(ROWS[:, 1])
+    monitor.save(path)
+    edit(path, "state", name, value=value)
+    with pytest.raises(ValueError, match=r"holds no state that a DriftMonitor leaves: .* does not fit"):
+        DriftMonitor.load(path)
+
+
+def test_a_journal_whose_entries_do_not_add_up_is_unreadable(tmp_path: Path) -> None:
+    journal = write_world(tmp_path) / "journal.sqlite"
+    with closing(sqlite3.connect(journal, isolation_level=None)) as database:
+        database.execute("DROP TRIGGER entries_stay")
+        database.execute("UPDATE entries SET content = replace(content, '\"group\"', '\"grouq\"') WHERE kind = 'named'")
+    with pytest.raises(JournalUnreadable, match=r"is damaged: its entries do not add up \(KeyError: 'group'\)"):
+        OpenWorld.open(journal.parent)
+    with closing(sqlite3.connect(journal, isolation_level=None)) as database:
+        database.execute("UPDATE entries SET content = substr(content, 2) WHERE kind = 'named'")
+    with pytest.raises(JournalUnreadable, match=r"is damaged: entry \d+ is not JSON"):
+        OpenWorld.open(journal.parent)
 
 
 def test_the_device_of_a_file_must_compute(path: Path) -> None:

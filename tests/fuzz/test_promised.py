@@ -16,7 +16,8 @@ from offmap import Calibrated, Guarded, tensorfile
 from offmap.calibration import Reweighted
 from offmap.density import NearestNeighborDetector
 from offmap.persist import ModelFileError
-from tests.fuzz.models import LABELS, ROWS, contents, damaged, edited, require_printable
+from tests.fuzz.models import contents, damaged, edited, require_printable
+from tests.fuzz.originals import LABELS, ROWS
 
 CASES = 80
 

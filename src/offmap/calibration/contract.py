@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from offmap.arrays import FloatArray
 from offmap.calibration.blocks import in_blocks
 from offmap.calibration.budget import Budget, chosen_rate
+from offmap.calibration.file_checks import check_promises
 from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.promise import Promise, RateInterval
 from offmap.calibration.selection import select_rows, warn_if_blind
@@ -126,12 +127,13 @@ class PromisedModel(ABC):
     def _new_promise(self) -> Promise:
         return Promise(alpha=self.alpha, confidence=self.confidence)
 
+    def _check_promises(self) -> None:
+        """Raises a ``ValueError`` unless the promises are ones that a fit leaves; ``load`` calls it."""
+        check_promises(self)
+
     def _check_answers(self) -> None:
         """Raises an error unless each question can be answered of the rows that a file holds; ``load`` calls it."""
-        parts = self._members() or (self,)
-        if not all(isinstance(part.promise_, Promise) for part in (self, *parts)):
-            raise ValueError("promise_ must be a Promise")
-        verdict = self.assess(parts[0].fingerprint_.rows)
+        verdict = self.assess((self._members() or (self,))[0].fingerprint_.rows)
         _ = verdict.p_value, self.false_alarm_rate, self.promised_rate, self.promise_in_words
 
     def _members(self) -> tuple[Any, ...]:
@@ -322,8 +324,12 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
     def _codes(self, y: Any) -> NDArray[np.int64]:
         """The codes of labels of known classes."""
         labels = np.asarray(y)
-        if y is None or not np.isin(labels, self.classes_).all():
+        if y is None:
             raise ValueError("y must hold the known class of each row, which by_class=True needs")
+        if len(strange := labels[~np.isin(labels, self.classes_)]):
+            raise ValueError(
+                f"y holds the label {strange[0]!s}, which is no known class; by_class=True needs known ones"
+            )
         return np.searchsorted(self.classes_, labels)
 
     def _with_promise(self, promise: Promise, alpha: float) -> Self:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from offmap import parameters, persist
 from offmap.arrays import FloatArray
 from offmap.calibration.conditional import rows_needed
+from offmap.calibration.contract import PromisedModel
 from offmap.labels import with_unknown
 from offmap.parameters import Positive
 from offmap.verdict import Verdict
@@ -128,7 +129,8 @@ class Reweighted(BaseEstimator):
 
     def _check_fitted(self) -> None:
         """Raises a ``ValueError`` unless the fitted state is one that ``fit`` leaves; ``load`` calls it."""
-        check_is_fitted(self.model, "promise_")
+        if not isinstance(self.model, PromisedModel) or hasattr(self.model, "entity_ids_"):
+            raise ValueError("model must be a fitted model that is asked about rows")
         for same in (("weights_", "calibration_novelty_"), ("mean_", "scale_", "coef_")):
             for name in same:
                 values, length = getattr(self, name), len(getattr(self, same[0]))

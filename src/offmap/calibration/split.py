@@ -20,10 +20,11 @@ def hold_out(
 ) -> Split:
     r"""Splits rows into training and held-out ones, so that held-out rows are exchangeable with future ones.
 
-    Every row has the same chance to be held out, whatever its group (class, entity), and each group gives its share of
-    the held-out rows. Only a group of one row trains as a whole, since it would be unknown otherwise: ``uncovered``
-    lists those groups, and no promise covers their rows. With a ``fraction`` above a half, a small group that would
-    lose all its rows keeps one.
+    Rows are drawn irrespective of their group (class, entity). To take the same share of each group would not do: a
+    group that has few training rows by chance, whose rows therefore look novel, would calibrate with as few, while the
+    future brings it in proportion to its true share. Only a group of one row trains as a whole, since it would be
+    unknown otherwise: ``uncovered`` lists those groups, and no promise covers their rows. A small group that would lose
+    all its rows keeps one.
 
     Args:
         groups: The group of each row.
@@ -36,19 +37,42 @@ def hold_out(
 
     Example:
         >>> hold_out(np.repeat([0, 1], [2, 8]), 0.2, np.random.default_rng(0))
+        Split(train=array([0, 1, 2, 3, 5, 7, 8, 9]), held_out=array([4, 6]))
+    """
+    shuffled = rng.permutation(len(groups))
+    if groups.min() == groups.max():
+        return _of_one_group(shuffled, fraction)
+    free = shuffled[~np.isin(groups[shuffled], uncovered(groups))]
+    if from_every_group and len(free):
+        return _from_every_group(free[np.argsort(groups[free], kind="stable")], groups, fraction, rng)
+    return _keeping_one(free[: _count(len(free), fraction)], groups)
+
+
+def hold_out_evenly(groups: NDArray[np.int64], fraction: float, rng: np.random.Generator) -> Split:
+    """Splits rows so that each group gives the same share of its rows: for comparisons, not for promises.
+
+    Example:
+        >>> hold_out_evenly(np.repeat([0, 1], [2, 8]), 0.2, np.random.default_rng(0))
         Split(train=array([0, 1, 2, 3, 4, 5, 7, 8]), held_out=array([6, 9]))
     """
     shuffled = rng.permutation(len(groups))
-    by_group = shuffled[np.argsort(groups[shuffled], kind="stable")]
     if groups.min() == groups.max():
-        # One group in random order needs no random start, and keeps a row for training.
-        count = min(max(1, round(fraction * len(groups))), len(groups) - 1)
-        held_out = np.sort(by_group[1:][np.arange(count) * (len(groups) - 1) // max(count, 1)])
-        return Split(np.setdiff1d(np.arange(len(groups)), held_out), held_out)
-    by_group = by_group[~np.isin(groups[by_group], uncovered(groups))]
-    if from_every_group and len(by_group):
-        return _from_every_group(by_group, groups, fraction, rng)
-    chosen = by_group[_evenly(len(by_group), fraction, rng)]
+        return _of_one_group(shuffled, fraction)
+    by_group = shuffled[np.argsort(groups[shuffled], kind="stable")]
+    free = by_group[~np.isin(groups[by_group], uncovered(groups))]
+    return _keeping_one(free[_evenly(len(free), fraction, rng)], groups)
+
+
+def _of_one_group(shuffled: Indices, fraction: float) -> Split:
+    """Rows in random order need no other draw; one of them stays for training."""
+    rows = len(shuffled)
+    count = min(max(1, round(fraction * rows)), rows - 1)
+    held_out = np.sort(shuffled[1:][np.arange(count) * (rows - 1) // max(count, 1)])
+    return Split(np.setdiff1d(np.arange(rows), held_out), held_out)
+
+
+def _keeping_one(chosen: Indices, groups: NDArray[np.int64]) -> Split:
+    """Holds out the chosen rows, but for one row of each group that would lose all of its rows."""
     whole = np.bincount(groups[chosen], minlength=groups.max() + 1) == np.bincount(groups)
     held_out = np.setdiff1d(chosen, _first_of_groups(chosen[whole[groups[chosen]]], groups))
     return Split(np.setdiff1d(np.arange(len(groups)), held_out), held_out)
@@ -97,9 +121,14 @@ def uncovered(groups: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _evenly(length: int, fraction: float, rng: np.random.Generator) -> Indices:
     """A share of ``length`` places at even distances from a random start: each place has the same chance."""
-    count = min(length, max(1, round(fraction * length)))
+    count = _count(length, fraction)
     places = (rng.uniform() + np.arange(count)) * (length / max(count, 1))
     return np.minimum(places.astype(np.intp), length - 1)
+
+
+def _count(length: int, fraction: float) -> int:
+    """How many of ``length`` rows are held out: at least one, if there is one."""
+    return min(length, max(1, round(fraction * length)))
 
 
 def _first_of_groups(rows: Indices, groups: NDArray[np.int64]) -> Indices:

@@ -38,10 +38,13 @@ def check_ids(entities: Any, argument: str = "entities") -> Ids:
         if ids.dtype == np.uint64 and len(ids) and ids.max() > _LARGEST:
             raise ValueError(f"{argument} must be integers of at most {_LARGEST}; got {ids.max()}")
         return ids.astype(np.int64, copy=False)
-    if ids.dtype.kind == "U":
-        return np.char.encode(ids, "utf-8")
-    if ids.dtype.kind == "O" and all(_is_tuple_of_ids(entity) for entity in ids.tolist()):
-        return _tuples_as_bytes(ids.tolist())
+    try:
+        if ids.dtype.kind == "U":
+            return np.char.encode(ids, "utf-8")
+        if ids.dtype.kind == "O" and all(_is_tuple_of_ids(entity) for entity in ids.tolist()):
+            return _tuples_as_bytes(ids.tolist())
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{argument} holds {error.object!r}; an id must not have half a surrogate pair") from None
     raise ValueError(f"{argument} must be all integers or all strings; got {_found(ids)}")
 
 

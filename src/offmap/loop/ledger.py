@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offmap.loop.acts import Subject, require_current
-from offmap.loop.history import History
 from offmap.loop.home import Home
 from offmap.loop.memory import Memory
 from offmap.loop.portraits import Portraits
 from offmap.loop.promise import calibrate, leaves_out, unseen_novelty
+from offmap.loop.reading import read_history
 from offmap.loop.spread import Spread
 from offmap.loop.state import Label, State
 from offmap.openset.incremental import IncrementalClassifier
-from offmap.store import JournalUnreadable
 from offmap.verdict import Verdict
 
 # Rows of each known class that tell the spread; more would only take longer.
@@ -35,11 +34,9 @@ class Ledger:
 
     def __init__(self, home: Home) -> None:
         entries = list(home.journal.entries())
-        if not entries or entries[0].kind != "created":
-            raise JournalUnreadable(f"{home.where} holds no whole world: it was not created to the end; create it anew")
+        self.history = read_history(home.where, entries)
         self.home, self.journal = home, home.journal
         self.settings = entries[0].content
-        self.history = History.of(entries)
         self.memory = Memory(home.journal)
         self.portraits = Portraits(self.memory)
         self._model: tuple[int, IncrementalClassifier] | None = None

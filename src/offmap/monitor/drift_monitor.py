@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from offmap import parameters, tensorfile
 from offmap.arrays import FloatArray
+from offmap.errors import reason_of
 from offmap.monitor.drift import Drift
 from offmap.monitor.martingale import Jumper
 from offmap.monitor.ranks import semi_online_p_values
@@ -117,15 +118,41 @@ class DriftMonitor(BaseEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Restores what ``save`` wrote."""
+        """Restores what ``save`` wrote, or raises a ``ValueError`` that says why it cannot."""
         content = tensorfile.read(path)
         if not isinstance(content, dict) or content.get("format") != _FORMAT or content.get("schema") != _SCHEMA:
             raise ValueError(f"{os.fspath(path)} does not hold the state of a DriftMonitor of this release")
-        monitor = cls(**content["parameters"])
+        try:
+            return cls._restored(content["parameters"], content["state"])
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{os.fspath(path)} holds no state that a DriftMonitor leaves: {reason_of(error)}"
+            ) from None
+
+    @classmethod
+    def _restored(cls, settings: dict[str, Any], state: dict[str, Any]) -> Self:
+        monitor = cls(**settings)
         parameters.check(monitor)
         for name in _STATE:
-            setattr(monitor, name, content["state"][name])
+            setattr(monitor, name, state[name])
+        monitor._check_state()
         return monitor
+
+    def _check_state(self) -> None:
+        """Raises a ``ValueError`` unless the state is one that ``update`` leaves; a file may say anything."""
+        rows, last = len(self.path_), (self.alarm_row_, self.since_, self.seed_)
+        fits = {
+            "past_": _are_numbers(self.past_, len(self.past_)) and (self.past_[1:] >= self.past_[:-1]).all(),
+            "path_": _are_numbers(self.path_, rows) and rows < len(self.past_),
+            "log_capital_": _are_numbers(self.log_capital_, 1),
+            "shares_": _are_numbers(self.shares_, 1, 3) and (self.shares_ >= 0).all(),
+            "alarm_row_, since_ and seed_": all(type(number) is int for number in last)
+            and -1 <= self.alarm_row_ < max(rows, 1)
+            and -1 <= self.since_ <= rows
+            and self.seed_ >= 0,
+        }
+        if wrong := [name for name, fit in fits.items() if not fit]:
+            raise ValueError(f"{wrong[0]} does not fit")
 
 
 def change_row(path: FloatArray) -> int:
@@ -137,6 +164,11 @@ def change_row(path: FloatArray) -> int:
     """
     before = np.concatenate([[0.0], path])
     return len(path) - int(before[::-1].argmin())
+
+
+def _are_numbers(values: Any, *shape: int) -> bool:
+    flat = isinstance(values, np.ndarray) and values.dtype == np.float64 and values.shape == shape
+    return flat and not np.isnan(values).any()
 
 
 def _checked(novelty: Any) -> FloatArray:

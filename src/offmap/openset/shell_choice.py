@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from offmap.calibration.split import hold_out
+from offmap.calibration.split import hold_out_evenly
 from offmap.metrics import open_set_summary
 
 Codes = NDArray[np.int64]
@@ -60,8 +60,8 @@ def sub_splits(y: Codes, rng: np.random.Generator) -> Iterator[SubSplit]:
         known, other = np.sort(order[:half]), order[half : 2 * half + 1]
         own = np.flatnonzero(np.isin(y, known))
         codes = np.searchsorted(known, y[own])
-        train, held_out = hold_out(codes, _HELD_OUT, rng)
-        _, sub_open = hold_out(y[rows := np.flatnonzero(np.isin(y, other))], _HELD_OUT, rng)
+        train, held_out = hold_out_evenly(codes, _HELD_OUT, rng)
+        _, sub_open = hold_out_evenly(y[rows := np.flatnonzero(np.isin(y, other))], _HELD_OUT, rng)
         if len(held_out) and len(sub_open):
             truth = np.concatenate([codes[held_out], np.full(len(sub_open), REJECTED)])
             yield SubSplit(own[train], codes[train], np.concatenate([own[held_out], rows[sub_open]]), truth)

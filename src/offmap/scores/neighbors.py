@@ -73,7 +73,12 @@ def _keep_nearer(found: Neighbors, products: Tensor, start: int) -> None:
     if not len(better):
         return
     count = found.cosine.shape[1]
-    new = products[better].topk(min(count, products.shape[1]), dim=1)
+    if count == 1:
+        # Several times as fast as ranks.
+        cosine, place = products.index_select(0, better).max(dim=1, keepdim=True)
+        found.cosine[better], found.place[better] = cosine, place + start
+        return
+    new = products.index_select(0, better).topk(min(count, products.shape[1]), dim=1)
     cosine = torch.cat([found.cosine[better], new.values], dim=1)
     place = torch.cat([found.place[better], new.indices + start], dim=1)
     top = cosine.topk(count, dim=1)

@@ -110,7 +110,13 @@ class SQLiteJournal:
         with self._translated():
             found = self._database.execute(query, (after,)).fetchall()
         for number, kind, content, at in found:
-            yield Entry(number, kind, json.loads(content), at)
+            yield Entry(number, kind, self._decoded(number, content), at)
+
+    def _decoded(self, number: int, content: str) -> Any:
+        try:
+            return json.loads(content)
+        except ValueError as error:
+            raise JournalUnreadable(f"{self._path} is damaged: entry {number} is not JSON") from error
 
     def rows(self, numbers: Iterable[int]) -> dict[int, bytes]:
         """The rows with these numbers."""
