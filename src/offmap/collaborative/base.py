@@ -324,8 +324,7 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
         small = uncovered(codes)
         self.uncovered_ = [str(entity) for entity in ids[small]]
         split = hold_out(codes, self.calibration, rng, from_every_group=True)
-        if len(split.held_out):
-            warn_of_uncovered(codes, small, ids, self.alpha)
+        warn_of_uncovered(codes, small, ids, self.alpha)
         return split
 
     def _training_rows(self, X: Any, index: Places, rng: np.random.Generator) -> Rows:
