@@ -195,7 +195,7 @@ def test_without_calibration_there_are_raw_scores_but_nothing_is_promised() -> N
 
 def test_entities_of_one_row_each_leave_no_threshold_and_a_warning_says_so() -> None:
     X, entities = ring()
-    with pytest.warns(CalibrationWarning, match="no class or entity has 2 rows, so none is held out"):
+    with pytest.warns(CalibrationWarning, match="no entity has 2 rows, so none is held out"):
         detector = small(RatioDetector).fit(X[::30], entities[::30])
     assert detector.threshold_ == np.inf
     assert np.isfinite(detector.novelty(X, entities)).all()

@@ -27,9 +27,6 @@ def warn_of_uncovered(groups: NDArray[np.int64], small: NDArray[np.int64], names
     share = float(np.isin(groups, small).mean())
     if share <= alpha:
         return
-    if len(small) == len(names):
-        warn_caller("no class or entity has 2 rows, so none is held out: there is no threshold", CalibrationWarning)
-        return
     first = ", ".join(str(name) for name in names[small[:3]]) + (", …" if len(small) > 3 else "")
     warn_caller(
         f"{len(small)} of {len(names)} classes or entities ({first}), with {share:.0%} of the rows, have too few rows "
