@@ -181,6 +181,19 @@ def test_unknown_entities_do_not_stop_the_others(run: Run, rule: str) -> None:
         assert np.isfinite(frame["novelty"][600:]).all()
 
 
+def test_rows_of_unknown_entities_have_no_reasons_and_the_others_keep_theirs(run: Run) -> None:
+    both = "".join(Path("readings.csv").read_text().splitlines(keepends=True)[:4])
+    both += Path("new.csv").read_text().partition("\n")[2]
+    asked = ("score", "ratio.safetensors", "-", "--explain", "1")
+    frame = run(*asked, "--reference", "readings.csv", given=both).frame
+    assert frame["reason_1"][:3].notna().any()
+    assert frame["reason_1"][3:].isna().all()
+    assert frame["novel"][3:].all()
+    alone = run(*asked, "--reference", "readings.csv", given=Path("new.csv").read_text()).frame
+    assert alone["reason_1"].isna().all()
+    assert "--reference TRAIN.csv on the shell" in run(*asked, given=both).err
+
+
 def test_entities_are_added_updated_and_removed(run: Run, tmp_path: Path) -> None:
     first, second, third = (tmp_path / f"{name}.safetensors" for name in ("first", "second", "third"))
     assert json.loads(run("add", "ratio.safetensors", "new.csv", "--out", first, "--json").out)["entities"] == 7

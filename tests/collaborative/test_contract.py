@@ -19,7 +19,7 @@ from offmap.collaborative import (
 from offmap.collaborative.ids import check_ids
 from offmap.collaborative.levels import standardised
 from offmap.collaborative.scoring import all_features
-from tests.collaborative.problems import kinds, ring
+from tests.collaborative.problems import kinds, ring, small
 
 KINDS = kinds()
 NAMES = [f"{place}-{type(detector).__name__}" for place, detector in enumerate(KINDS)]
@@ -191,6 +191,16 @@ def test_without_calibration_there_are_raw_scores_but_nothing_is_promised() -> N
     for asked in ("assess", "p_value", "predict", "decision_function"):
         with pytest.raises(ValueError, match=f"{asked} needs held-out rows; fit with calibration above 0"):
             getattr(detector, asked)(X, entities)
+
+
+def test_entities_of_one_row_each_leave_no_threshold_and_a_warning_says_so() -> None:
+    X, entities = ring()
+    with pytest.warns(CalibrationWarning, match="no entity has 2 rows, so none is held out"):
+        detector = small(RatioDetector).fit(X[::30], entities[::30])
+    assert detector.threshold_ == np.inf
+    assert np.isfinite(detector.novelty(X, entities)).all()
+    with pytest.raises(ValueError, match="entities of 2 rows or more"):
+        detector.predict(X, entities)
 
 
 @pytest.mark.parametrize("name", NAMES)

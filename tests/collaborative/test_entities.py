@@ -66,6 +66,8 @@ def test_other_ids_are_refused(given_ids: list[object]) -> None:
         check_ids(given_ids)
     with pytest.raises(ValueError, match="entities must be flat"):
         check_ids([[1, 2], [3, 4]])
+    with pytest.raises(ValueError, match="entities must be a list of ids; got 'pump' alone"):
+        check_ids("pump")
 
 
 def test_tuples_are_one_entity_however_their_integers_are_made_and_differ_from_their_text() -> None:

@@ -133,3 +133,18 @@ def test_components_are_found_in_digits_where_searched_embeddings_are_lost() -> 
         for head in ("mixture", "two_tower")
     ]  # fmt: skip
     assert found[0] > found[1] + 0.08
+
+
+@pytest.mark.parametrize("each", [1, 30])
+def test_rows_far_beyond_all_rows_are_novel_to_every_entity_and_others_keep_their_ratio(each: int) -> None:
+    X, entities = ring(8, 60)
+    detector = RatioDetector(epochs=5, random_state=0).fit(X, entities)
+    detector.add_entity(99, ring(8, each, seed=1)[0][:each])
+    ways = np.random.default_rng(1).normal(size=(50, 2))
+    for far in (30.0, 1e4, 1e12):
+        out = far * ways / np.linalg.norm(ways, axis=1, keepdims=True)
+        for entity in (*range(8), 99):
+            assert (detector.predict(out, np.full(50, entity)) == -1).all()
+            assert np.isfinite(detector.novelty(out, np.full(50, entity))).all()
+    components = detector.features_(torch.from_numpy(1.5 * X).float())
+    np.testing.assert_allclose(components.sum(dim=1).detach().numpy(), 1.0, rtol=1e-5)

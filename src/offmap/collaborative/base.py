@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from offmap.arrays import FloatArray, Rows
+from offmap.calibration.conformal import CalibrationWarning
 from offmap.calibration.notices import warn_of_uncovered
 from offmap.calibration.split import Split, hold_out, uncovered
 from offmap.collaborative.contract import EntityModel
@@ -29,6 +30,7 @@ from offmap.collaborative.observations import Observations, check_index
 from offmap.collaborative.parts import Head, Learned, Solver, StreamSolver
 from offmap.collaborative.scoring import Scoring
 from offmap.distributed import current
+from offmap.errors import warn_caller
 from offmap.estimator import OpenWorldEstimator
 from offmap.parameters import Share
 from offmap.random_state import draw_seed, local_seed
@@ -326,6 +328,8 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
         split = hold_out(codes, self.calibration, rng, from_every_group=True)
         if len(split.held_out):
             warn_of_uncovered(codes, small, ids, self.alpha)
+        else:
+            warn_caller("no entity has 2 rows, so none is held out: there is no threshold", CalibrationWarning)
         return split
 
     def _training_rows(self, X: Any, index: Places, rng: np.random.Generator) -> Rows:

@@ -31,6 +31,8 @@ def check_ids(entities: Any, argument: str = "entities") -> Ids:
     ids = _as_array(entities)
     if ids.size == 0:
         raise ValueError(f"{argument} must hold at least one id")
+    if ids.ndim == 0:
+        raise ValueError(f"{argument} must be a list of ids; got {entities!r} alone")
     if ids.ndim != 1:
         hint = "; an id of several columns is a tuple: zip the columns" if ids.ndim == 2 else ""
         raise ValueError(f"{argument} must be flat, one id per row; got shape {ids.shape}{hint}")

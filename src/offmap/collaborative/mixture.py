@@ -11,6 +11,9 @@ shares of an entity follow from its rows, as the posterior mean under a prior th
 $$w_t = \frac{\sum_{x \in t} \psi(x) + \kappa \pi}{n_t + \kappa}.$$
 
 New entities and those that were fitted are thus found in the same way, and a stream ends where one batch would.
+
+Far outside the training rows a network may say anything. There no component has its whole probability: what is missing
+is that of rows that no entity has shown.
 """
 
 from collections.abc import Sequence
@@ -19,20 +22,48 @@ import torch
 from torch import Tensor, nn
 
 from offmap.collaborative.entities import Columns, EntityTable
-from offmap.collaborative.networks import perceptron
+from offmap.collaborative.features import RangePenalty
+from offmap.collaborative.networks import RowNetwork, perceptron
 from offmap.collaborative.observations import Observations
 from offmap.collaborative.parts import Head, PairHead, StreamSolver
 
-# Rows that the prior is worth before it is learnt.
-_FIRST_WORTH = 10.0
+# Rows that the prior is worth before it is learnt, and the least share of a row's probability that is left.
+_FIRST_WORTH, _LEAST = 10.0, 1e-30
 
 
-def component_features(
-    body: nn.Module, inputs: int, components: int, hidden: Sequence[int], dropout: float | Sequence[float]
-) -> nn.Sequential:
-    """Features for a ``MixtureHead``: the probabilities of ``components`` components."""
-    tower = nn.Sequential(perceptron([inputs, *hidden], dropout), nn.Linear((inputs, *hidden)[-1], components))
-    return nn.Sequential(body, tower, nn.Softmax(dim=1))
+class ComponentFeatures(nn.Module):
+    """Features for a ``MixtureHead``: the probabilities of components, which vanish far outside the training rows.
+
+    Args:
+        body: Prepares rows.
+        components: Number of components.
+        hidden: Widths of the hidden layers.
+        dropout: Dropout after each hidden layer.
+        penalty: The log of what is lost outside.
+    """
+
+    def __init__(
+        self,
+        body: RowNetwork,
+        components: int,
+        hidden: Sequence[int],
+        dropout: float | Sequence[float],
+        penalty: RangePenalty,
+    ) -> None:
+        super().__init__()
+        widths = (body.outputs, *hidden)
+        self.body, self.penalty = body, penalty
+        self.tower = nn.Sequential(perceptron(widths, dropout), nn.Linear(widths[-1], components), nn.Softmax(dim=1))
+
+    def fit(self, X: Tensor) -> None:
+        """Measures the training rows, before the network learns."""
+        self.body.fit(X)
+        self.penalty.fit(X)
+
+    def forward(self, X: Tensor) -> Tensor:
+        """One probability per row and component; they sum to 1 within reach of the training rows."""
+        within = (-self.penalty(X)).exp().clamp(min=_LEAST)
+        return self.tower(self.body(X)) * within.unsqueeze(1)
 
 
 class MixtureHead(PairHead):

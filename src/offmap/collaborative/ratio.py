@@ -1,6 +1,7 @@
 """The density ratio of an entity's rows to those of all entities."""
 
 from dataclasses import dataclass
+from math import prod
 from typing import Literal, final
 
 import torch
@@ -8,8 +9,9 @@ from torch import Tensor, nn
 
 from offmap.collaborative.embedding_detector import EmbeddingDetector
 from offmap.collaborative.episodes import fit_components
+from offmap.collaborative.features import RangePenalty
 from offmap.collaborative.heads import ConcatHead, InnerProductHead, RatioHead, concat_features, tower_features
-from offmap.collaborative.mixture import MixtureHead, MixtureSolver, component_features, feature_sums
+from offmap.collaborative.mixture import ComponentFeatures, MixtureHead, MixtureSolver, feature_sums
 from offmap.collaborative.networks import RowNetwork
 from offmap.collaborative.newton import NewtonSolver
 from offmap.collaborative.observations import Observations
@@ -17,6 +19,7 @@ from offmap.collaborative.parts import Learned
 from offmap.collaborative.scoring import all_features
 from offmap.collaborative.search import RatioSearch
 from offmap.collaborative.training import EMBEDDING_LR_FACTOR, Schedule, contrast_loss, fit_jointly
+from offmap.nets.image_rule import is_image
 from offmap.parameters import Count, NonNegative, Positive
 
 # Factor of first embeddings for an inner product, and rows of all entities that new embeddings are found with.
@@ -40,7 +43,8 @@ class RatioDetector(EmbeddingDetector):
     e_{tk} = \frac{\sum_{x \in t} \psi_k(x) / \pi_k + \kappa}{n_t + \kappa}.$$
 
     In training each row is recognised by the other rows of its entity. A new entity takes one pass over its rows and
-    is found as those that were fitted, and a stream ends where one batch would.
+    is found as those that were fitted, and a stream ends where one batch would. Rows more than twice as far out as any
+    training row are novel for all entities; the other heads may find them familiar.
 
     With ``head="two_tower"`` the fit ends with one logistic regression per entity on the trained features, which gives
     the entity's embedding. Its prior is normal, with the mean and covariance of the trained embeddings.
@@ -88,7 +92,7 @@ class RatioDetector(EmbeddingDetector):
 
     def _build_parts(self) -> None:
         if self.head == "mixture":
-            self._use_parts(*self._new_mixture(self._body()), MixtureSolver())
+            self._use_parts(*self._new_mixture(), MixtureSolver())
             return
         means = self._means_of_rows(self.embedding_size_) if self.head == "concat" else None
         self._use_parts(*self._new_ratio(self._body()), self._new_solver() if means is None else means)
@@ -104,19 +108,19 @@ class RatioDetector(EmbeddingDetector):
             return NewtonSolver(self.embedding_size_, _SAMPLE)
         return RatioSearch(self.embedding_size_, _SAMPLE, self.hidden[0])
 
-    def _new_mixture(self, body: RowNetwork) -> tuple[nn.Module, MixtureHead]:
-        size, hidden = self.embedding_size_, tuple(self.hidden)
-        return component_features(body, body.outputs, size, hidden, self.dropout), MixtureHead(size)
+    def _new_mixture(self) -> tuple[ComponentFeatures, MixtureHead]:
+        size, shape = self.embedding_size_, self.input_shape_
+        penalty = RangePenalty(prod(shape), images=is_image(shape))
+        return ComponentFeatures(self._body(), size, tuple(self.hidden), self.dropout, penalty), MixtureHead(size)
 
     def _fit_mixture(self, observed: Observations, given: Tensor | None) -> Learned:
         if self.embedding != "random" or given is not None:
             asked = f'embedding="{self.embedding}"' if given is None else "embeddings"
             raise ValueError(f'{asked} needs head="concat" or "two_tower"; "mixture" finds embeddings from the rows')
         self.embedding_size_ = self.embedding_size
-        body = self._body()
-        features, head = self._new_mixture(body)
+        features, head = self._new_mixture()
         self._use_parts(features, head, MixtureSolver())
-        body.fit(observed.X)
+        features.fit(observed.X)
         schedule = Schedule.of(self)
         self.history_ = fit_components(features, head, *schedule.split(observed), schedule)
         known = all_features(features, observed.X)

@@ -110,7 +110,12 @@ def top_reasons(model: PromisedModel, X: Any, reference: Any = None, k: int = 3,
     found = explain(model, X, reference=reference, counterfactual=False, **options)
     words = [[reason_in_words(reason) for reason in explanation.reasons(k)] for explanation in found]
     padded = [row + [""] * (k - len(row)) for row in words]
-    return pd.DataFrame(padded, columns=[f"reason_{place}" for place in range(1, k + 1)])
+    return pd.DataFrame(padded, columns=reason_columns(k))
+
+
+def reason_columns(k: int) -> list[str]:
+    """The names of the columns of ``k`` reasons."""
+    return [f"reason_{place}" for place in range(1, k + 1)]
 
 
 def _contributions(case: Case, X: Any, method: Method) -> tuple[FloatArray, bool]:

@@ -71,8 +71,8 @@ def prepare(
     n_neighbors: int,
 ) -> Case:
     """Assesses rows and reference rows and finds the neighbours; the arguments are those of ``explain``."""
-    _require_entities(model, entities, reference_entities)
     known = reference_rows(model, reference)
+    _require_entities(model, entities, reference_entities)
     own, others = as_ids(entities), as_ids(reference_entities)
     if others is not None and len(others) != len(known):
         raise ValueError(f"reference_entities must have one id per reference row ({len(known)}); got {len(others)}")

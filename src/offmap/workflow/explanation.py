@@ -12,7 +12,9 @@ from sklearn.utils import _safe_indexing
 from offmap.collaborative.base import EntityDetector
 from offmap.data import Data
 from offmap.explain import Explanation, explain, top_reasons
+from offmap.explain.build import reason_columns
 from offmap.explain.wording import reason_in_words
+from offmap.workflow.entities import is_known
 from offmap.workflow.fitting import Estimator, entities_of
 from offmap.workflow.scoring import require_readable, rows_for
 
@@ -56,8 +58,15 @@ def explain_rows(
 def reasons_of(
     model: Estimator, data: Data, reference: Data | None, k: int, rows: Sequence[int] | None = None
 ) -> pd.DataFrame:
-    """The ``k`` strongest reasons of each row in words, one column each; the index holds the numbers of the rows."""
+    """The ``k`` strongest reasons of each row in words, one column each; the index holds the numbers of the rows.
+
+    Rows of entities that the model does not know are left out: they are novel for no other reason.
+    """
     chosen = np.arange(len(data)) if rows is None else np.asarray(rows, dtype=np.intp)
+    if isinstance(model, EntityDetector):
+        chosen = chosen[is_known(model, entities_of(model, data)[chosen])]
+    if len(chosen) == 0:
+        return pd.DataFrame(index=chosen, columns=reason_columns(k))
     options = _compared_with(model, data, reference, chosen)
     shown = _safe_indexing(rows_for(model, data), chosen)
     return top_reasons(model, shown, options.pop("reference"), k, **options).set_axis(chosen, axis=0)

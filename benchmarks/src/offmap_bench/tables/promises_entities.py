@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offmap.collaborative import ClosedFormDetector, EntityForestDetector, SeparateGaussianDetector
+from offmap.collaborative import ClosedFormDetector, EntityForestDetector, RatioDetector, SeparateGaussianDetector
 from offmap_bench.table import Table
 
 ALPHA, ENTITIES, FRESH, SPLITS = 0.05, 150, 2000, 10
@@ -57,6 +57,7 @@ ENTITY_RATES = Table(
     caption="Share of fresh normal rows of entities that are flagged at a promised rate of 0.05.",
     rows={
         "SeparateGaussianDetector": SeparateGaussianDetector(),
+        "RatioDetector": RatioDetector(),
         "ClosedFormDetector": ClosedFormDetector(),
         "EntityForestDetector": EntityForestDetector(n_estimators=5),
     },
