@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
@@ -152,6 +153,7 @@ def test_channels_that_come_first_are_named() -> None:
 MILLION_ROWS = """
 import resource, sys
 import numpy as np
+import pandas as pd
 import torch
 from offmap.density import VAEDetector
 
@@ -170,3 +172,31 @@ def test_a_million_rows_are_scored_in_little_memory_beside_them() -> None:
     """The novelty itself takes 12 MB; all rows at once, the first hidden layer alone would take 1 GB."""
     ended = subprocess.run([sys.executable, "-c", MILLION_ROWS], check=True, capture_output=True, text=True)
     assert int(ended.stdout) * 1024 < 100e6
+
+
+NAMED = pd.DataFrame({"u": [0.0, 1.0, 2.0], "v": [3.0, 4.0, 5.0]})
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "int64", "Float64"])
+def test_a_frame_with_the_names_of_the_features_gives_its_numbers(kind: str) -> None:
+    np.testing.assert_array_equal(entered(NAMED, NAMED.astype(kind)), NAMED.to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("then", "message"),
+    [
+        (NAMED[["v", "u"]], "same order"),
+        (NAMED.rename(columns={"v": "w"}), "feature names"),
+        (NAMED.assign(v=[3.0, np.nan, 5.0]), "NaN"),
+        (NAMED.assign(v=[3.0, np.inf, 5.0]), "infinity"),
+        (NAMED[:0], "0 sample"),
+    ],
+)
+def test_a_frame_that_differs_from_the_fitted_one_is_refused(then: pd.DataFrame, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        entered(NAMED, then)
+
+
+def test_large_numbers_whose_sum_overflows_are_finite() -> None:
+    large = np.full((4, 2), np.finfo(np.float32).max)
+    np.testing.assert_array_equal(entered(np.zeros((2, 2), np.float32), large), large)

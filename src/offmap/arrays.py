@@ -32,8 +32,8 @@ def check_rows(estimator: Any, X: ArrayLike, *, reset: bool, image_shape: Sequen
     """
     if reset:
         _forget_shift(estimator)
-    elif _known_to_fit(estimator, X):
-        return shifted(estimator, np.asarray(X))
+    elif (plain := _plain(estimator, X)) is not None:
+        return shifted(estimator, plain)
     _refuse_dates(X)
     if reset or len(estimator.input_shape_) == 1:
         rows = validate_data(estimator, X, reset=reset, allow_nd=True, dtype="numeric")
@@ -102,11 +102,25 @@ def trial_rows(estimator: Any) -> Rows:
     return np.stack([np.zeros(estimator.input_shape_, np.float32), np.ones(estimator.input_shape_, np.float32)])
 
 
-def _known_to_fit(estimator: Any, X: Any) -> bool:
-    """Whether ``X`` is a plain array of the right shape, so that the slow general check can be skipped."""
-    if type(X) is not np.ndarray or X.dtype not in (np.float32, np.float64) or hasattr(estimator, "feature_names_in_"):
-        return False
-    return X.ndim == 2 and len(X) > 0 and X.shape[1:] == tuple(estimator.input_shape_) and bool(np.isfinite(X).all())
+def _plain(estimator: Any, X: Any) -> Rows | None:
+    """``X`` as an array if it holds finite floats of the right shape, so that the slow general check can be skipped.
+
+    A model that knows the names of its features takes a frame with these names in this order.
+    """
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None:
+        kinds = set(X.dtypes) if hasattr(X, "columns") else set()
+        X = X.to_numpy() if len(kinds) == 1 and np.array_equal(X.columns, names) else None
+    if type(X) is not np.ndarray or X.dtype not in (np.float32, np.float64):
+        return None
+    right = X.ndim == 2 and len(X) > 0 and X.shape[1:] == tuple(estimator.input_shape_)
+    return X if right and _all_finite(X) else None
+
+
+def _all_finite(X: Rows) -> bool:
+    """One sum tells that all are finite without an array of answers; one that overflows leaves the question open."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum())) or bool(np.isfinite(X).all())
 
 
 def holds_text(X: Any) -> bool:
@@ -168,12 +182,15 @@ def in_chunks(
     """
     size = chunk_size((max(prod(rows.shape[1:]), width),))
     starts = range(0, len(rows), size)
+    kept = rows.dtype if rows.dtype == np.uint8 else np.float32
 
     @torch.inference_mode()
     def made_of(start: int) -> list[Rows]:
         chunk = rows[start : start + size]
-        full = np.zeros((size, *rows.shape[1:]), dtype=rows.dtype)
-        full[: len(chunk)] = chunk
+        full = np.zeros((size, *rows.shape[1:]), dtype=kept)
+        # Features beyond the range of float32 become infinite, and score as infinitely novel.
+        with np.errstate(over="ignore"):
+            full[: len(chunk)] = chunk
         return [out.cpu().numpy()[: len(chunk)] for out in function(to_tensor(full, device))]
 
     joined: tuple[Rows, ...] = ()

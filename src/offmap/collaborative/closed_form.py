@@ -10,12 +10,10 @@ from typing import Any, ClassVar, Literal, Self, final
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from offmap.collaborative.base import EntityDetector
 from offmap.collaborative.blend import FEW, blend
-from offmap.collaborative.closed_form_files import PairFiles
 from offmap.collaborative.closed_form_moments import ClosedFormMoments, joined_levels
 from offmap.collaborative.closed_form_parts import ClosedFormFeatures, ClosedFormSolver, LinearRatioHead
 from offmap.collaborative.features import FourierFeatures, PrincipalFeatures, RangePenalty
@@ -26,6 +24,7 @@ from offmap.collaborative.learning import observations
 from offmap.collaborative.levels import pooled
 from offmap.collaborative.networks import Network, row_network
 from offmap.collaborative.observations import Observations, check_index
+from offmap.collaborative.pair_files import PairFiles
 from offmap.collaborative.parts import Learned
 from offmap.collaborative.scoring import all_features
 from offmap.collaborative.training import EMBEDDING_LR_FACTOR, Schedule, contrast_loss, fit_jointly
@@ -132,18 +131,11 @@ class ClosedFormDetector(EntityDetector):
             row: Name of the column with the row of ``X`` of each pair; by default all other columns are features.
             X: The rows that ``row`` refers to.
         """
-        check_is_fitted(self, "promise_")
-        if (row is None) != (X is None):
-            raise ValueError("give row and X together, or neither: row is a column of places in X")
-        rows = None if X is None else self._checked(X)
-        files = PairFiles.open(path, entity, row, rows, self)
+        files = PairFiles.open(self, path, entity, row, X)
         with torch.no_grad():
             model = self._solved(*files.moments(self._shared_features.raw))
-            if self.calibration > 0:
-                model._with_levels(files.levels(model._learner(), model.entities_))
-        scores = [model._novelty_of(*pairs) for pairs in files.held_out_pairs(model.entities_)]
-        model.promise_ = self._new_promise().fit(np.concatenate([np.empty(0), *scores]))
-        return model
+        found: Self = files.calibrated(model)
+        return found
 
     def merged_with(self, others: Sequence[Self]) -> Self:
         """The model of the rows of this shard and of others, without a threshold; ``offmap.scale.merge`` sets one."""

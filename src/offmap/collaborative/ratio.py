@@ -1,8 +1,10 @@
 """The density ratio of an entity's rows to those of all entities."""
 
+import os
+from copy import copy
 from dataclasses import dataclass
 from math import prod
-from typing import Literal, final
+from typing import Any, Literal, Self, final
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +17,7 @@ from offmap.collaborative.mixture import ComponentFeatures, MixtureHead, Mixture
 from offmap.collaborative.networks import RowNetwork
 from offmap.collaborative.newton import NewtonSolver
 from offmap.collaborative.observations import Observations
+from offmap.collaborative.pair_files import PairFiles
 from offmap.collaborative.parts import Learned
 from offmap.collaborative.scoring import all_features
 from offmap.collaborative.search import RatioSearch
@@ -89,6 +92,31 @@ class RatioDetector(EmbeddingDetector):
     # learned starts of concat; it makes little difference to two towers.
     embedding_decay: NonNegative = 1e-3
     embedding_lr_factor: Positive | None = None
+
+    def fit_files(self, path: str | os.PathLike[str], *, entity: str, row: str | None = None, X: Any = None) -> Self:
+        """Returns a model of all pairs in Parquet files, with the networks of this one.
+
+        The networks may have been trained on a sample. Embeddings are found from all pairs, as ``partial_fit`` finds
+        them in a stream; those of "mixture" are the same as if all pairs were in memory. Two passes read a row group at
+        a time: memory grows with the number of entities, not of pairs. A share ``calibration`` of the pairs, of at most
+        100,000, is held out and sets the threshold.
+
+        Args:
+            path: A Parquet file, or a folder of them.
+            entity: Name of the column of entities.
+            row: Name of the column with the row of ``X`` of each pair; by default all other columns are features.
+            X: The rows that ``row`` refers to.
+        """
+        files = PairFiles.open(self, path, entity, row, X)
+        if self.head == "concat":
+            raise ValueError('fit_files needs head="mixture" or "two_tower"; fit pairs of "concat" in memory')
+        model = copy(self)
+        model._build_table()
+        with torch.no_grad():
+            files.stream_into(model)
+        model.centre_ = model.entities_.column("embedding").mean(dim=0)
+        found: Self = files.calibrated(model)
+        return found
 
     def _build_parts(self) -> None:
         if self.head == "mixture":

@@ -63,8 +63,13 @@ def score_table(
 def _rows(model: Estimator, batch: pa.Table, reading: Reading, where: str, first: int) -> Data:
     roles = reading.roles
     read = {*roles.only, roles.text, roles.entity}
-    frame = _frame(model, batch.select([name for name in batch.column_names if name in read]))
+    table = batch.select([name for name in batch.column_names if name in read])
+    matrix = _matrix(model, table)
+    frame = table.to_pandas() if matrix is None else pd.DataFrame(matrix, columns=table.column_names, copy=False)
     frame.index = pd.RangeIndex(first, first + len(frame))
+    if matrix is not None and matrix.dtype == np.float64 and roles.entity is None:
+        # Numbers have no types to find out, and their columns were checked when the reading was planned.
+        return Data(matrix, name=where, feature_names=tuple(table.column_names), frame=frame)
     data = rows_of(frame, roles, where, ("only", "kind"), reading.types)
     data = replace(data, identity=None)
     if isinstance(model, EntityDetector) and roles.entity and model.entity_ids_.dtype.kind == "U":
@@ -73,8 +78,8 @@ def _rows(model: Estimator, batch: pa.Table, reading: Reading, where: str, first
     return data
 
 
-def _frame(model: Estimator, table: pa.Table) -> pd.DataFrame:
-    """The table as pandas has it; numbers of one type lie row by row where the model reads them so, without a copy.
+def _matrix(model: Estimator, table: pa.Table) -> np.ndarray | None:
+    """Numbers of one type, laid row by row, where the model reads them so: one copy, and none after it.
 
     Models of other libraries, and encoders, get them column by column as from any file: they may round differently.
     """
@@ -83,9 +88,8 @@ def _frame(model: Estimator, table: pa.Table) -> pd.DataFrame:
     whole = all(map(pa.types.is_integer, kinds)) and not any(column.null_count for column in table.columns)
     own = isinstance(model, OpenWorldEstimator) and encoder_of(model) is None
     if own and len(kinds) == 1 and (floating or whole):
-        rows = np.column_stack([column.to_numpy() for column in table.columns])
-        return pd.DataFrame(rows, columns=table.column_names, copy=False)
-    return table.to_pandas()
+        return np.column_stack([column.to_numpy() for column in table.columns])
+    return None
 
 
 def _cast(columns: dict[str, pa.ChunkedArray | np.ndarray], schema: pa.Schema, where: str) -> pa.Table:

@@ -51,9 +51,10 @@ class Gaussians:
     def distance(self, rows: Tensor) -> Tensor:
         """The squared Mahalanobis distance of each row to the nearest mean."""
         centre = self.means.mean(dim=0)
-        places, means = (rows.double() - centre) @ self.factor, (self.means - centre) @ self.factor
-        if len(means) == 1:
+        places = (rows.double() - centre) @ self.factor
+        if len(self.means) == 1:
             return places.square().sum(dim=1)
+        means = (self.means - centre) @ self.factor
         # Expanded into products, which are fast; centred and in double precision, little cancels.
         to_each = means.square().sum(dim=1) - 2 * places @ means.T
         return (places.square().sum(dim=1) + to_each.amin(dim=1)).clamp(min=0)

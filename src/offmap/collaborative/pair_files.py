@@ -1,5 +1,6 @@
-"""The closed form of pairs in Parquet files that do not fit in memory: two passes, a row group at a time."""
+"""Entities of pairs in Parquet files that do not fit in memory: two passes, a row group at a time."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
@@ -9,14 +10,15 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from offmap.arrays import Rows
 from offmap.collaborative.closed_form_moments import ClosedFormMoments
 from offmap.collaborative.entities import EntityTable
-from offmap.collaborative.ids import Ids, Places, check_ids
+from offmap.collaborative.ids import Ids, Places, check_ids, same_kind
 from offmap.collaborative.learning import Learner, observations
-from offmap.collaborative.levels import merged
+from offmap.collaborative.levels import merged, pooled
 from offmap.collaborative.observations import Observations, check_index
 from offmap.collaborative.scoring import all_features
 from offmap.data.parquet_rows import ParquetRows, Piece
@@ -46,12 +48,24 @@ class PairFiles:
     detector: Any
 
     @classmethod
-    def open(cls, path: Any, entity: str, row: str | None, X: Rows | None, detector: Any) -> Self:
-        """Opens the files and draws the pairs that a detector holds out."""
+    def open(cls, detector: Any, path: str | os.PathLike[str], entity: str, row: str | None, X: Any) -> Self:
+        """Opens the files and draws the pairs that a fitted detector holds out.
+
+        Args:
+            detector: The detector.
+            path: A Parquet file, or a folder of them.
+            entity: Name of the column of entities.
+            row: Name of the column with the row of ``X`` of each pair; None if all other columns are features.
+            X: The rows that ``row`` refers to.
+        """
+        check_is_fitted(detector, "promise_")
+        if (row is None) != (X is None):
+            raise ValueError("give row and X together, or neither: row is a column of places in X")
+        rows = None if X is None else detector._checked(X)
         source = ParquetRows.open(path, None if row is None else [row], other=[entity])
         count = min(round(detector.calibration * len(source)), _MOST_HELD_OUT)
         drawn = as_generator(detector.random_state).choice(len(source), count, replace=False)
-        return cls(source, entity, X, np.sort(drawn), detector)
+        return cls(source, entity, rows, np.sort(drawn), detector)
 
     def moments(self, raw: nn.Module) -> tuple[Ids, ClosedFormMoments]:
         """Ids of all entities, and the moments of their raw features."""
@@ -60,8 +74,40 @@ class PairFiles:
             ((ids, ClosedFormMoments.of(all_features(raw, seen.X), seen)) for ids, seen in self._observed()),
         )
 
-    def levels(self, learner: Learner, table: EntityTable) -> Tensor:
+    def stream_into(self, model: Any) -> None:
+        """Adds the entities to the empty table of a model, which takes in their rows piece by piece.
+
+        Args:
+            model: A detector whose networks stay as they are, and whose solver is a ``StreamSolver``.
+        """
+        table, learner = model.entities_, _learner(model, levels=False)
+        for ids, seen in self._observed():
+            if len(table):
+                same_kind(table.ids, ids, self.entity)
+            places = table.find(ids)
+            (old,), (new,) = np.nonzero(places >= 0), np.nonzero(places < 0)
+            if len(old):
+                at = torch.from_numpy(places[old]).to(model.device)
+                learner.update(model._stream_solver(), at, seen.only(torch.from_numpy(old).to(model.device)))
+            if len(new):
+                learner.add(ids[new], seen.only(torch.from_numpy(new).to(model.device)))
+
+    def calibrated(self, model: Any) -> Any:
+        """The model with the levels of its entities and the threshold that the held-out pairs set."""
+        # Every pair is held out with the same chance, whatever its entity.
+        model.common_level_, model.uncovered_ = None, []
+        if self.detector.calibration > 0:
+            with torch.no_grad():
+                levels = self._levels(model)
+            model.entities_.column("level")[:] = levels
+            model.common_level_ = [float(value) for value in pooled(levels, model.entities_.counts.cpu())]
+        scores = [model._novelty_of(*pairs) for pairs in self._held_out_pairs(model.entities_)]
+        model.promise_ = self.detector._new_promise().fit(np.concatenate([np.empty(0), *scores]))
+        return model
+
+    def _levels(self, model: Any) -> Tensor:
         """Mean and variance of the scores of each entity's own rows, by the final model."""
+        table, learner = model.entities_, _learner(model, levels=True)
         levels, counts = torch.zeros(len(table), 2), torch.zeros(len(table))
         for ids, seen in self._observed():
             at = torch.from_numpy(table.find(ids))
@@ -69,7 +115,7 @@ class PairFiles:
             counts[at] += seen.counts.cpu()
         return levels
 
-    def held_out_pairs(self, table: EntityTable) -> Iterator[Pairs]:
+    def _held_out_pairs(self, table: EntityTable) -> Iterator[Pairs]:
         """The pairs that trained nothing, a row group at a time: rows, and of each pair its row and its entity's place.
 
         Of an entity whose pairs are all held out nothing is known; its pairs are left out.
@@ -99,3 +145,7 @@ class PairFiles:
 
     def _is_held_out(self, piece: Piece) -> NDArray[np.bool_]:
         return np.isin(np.arange(piece.first, piece.first + piece.rows), self.held_out)
+
+
+def _learner(model: Any, levels: bool) -> Learner:
+    return Learner(model.features_, model.head_, model.solver_, model.entities_, levels)
