@@ -63,10 +63,11 @@ class MixtureNoise(nn.Module):
         """Draws noise ``(*shape, dim)`` from ``rng``, or else torch's global generator."""
         return self._around(self._components(torch.rand(shape, device=device, generator=rng)), rng)
 
-    def draw_evenly(self, n: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    def draw_evenly(self, n: int, device: torch.device, rng: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
         """Draws noise ``(n, dim)`` in which every component has its share up to rounding, and the components."""
-        component = self._components((torch.arange(n, device=device) + torch.rand((), device=device)) / n)
-        return self._around(component), component
+        start = torch.rand((), device=device, generator=rng)
+        component = self._components((torch.arange(n, device=device) + start) / n)
+        return self._around(component, rng), component
 
     @torch.no_grad()
     def reweight(self, component: Tensor, log_ratio: Tensor, rate: float) -> None:

@@ -16,10 +16,11 @@ from offmap.sampling.annealing import annealed_power, linear_decay
 from offmap.sampling.divergences import Divergence
 from offmap.sampling.generator_sampler import GeneratorSampler
 from offmap.sampling.log_density import LogDensity, evaluate, require_log_density, require_usable
+from offmap.sampling.mixture_reference import MixtureReference
 from offmap.sampling.networks import Critic, smooth_mlp
-from offmap.sampling.noise import MixtureNoise
+from offmap.sampling.noise import GaussianNoise, MixtureNoise
 from offmap.sampling.objectives import log_ratio
-from offmap.sampling.ras_losses import RASLosses
+from offmap.sampling.ras_losses import RASLosses, component_moments
 from offmap.sampling.references import BetaReference, GaussianReference, fit_reference
 from offmap.sampling.support import Support, checked_support
 from offmap.sampling.training import AdversarialPair, Losses, adam, train_steps
@@ -221,12 +222,17 @@ class RAS(GeneratorSampler):
             reference=reference,
         )
 
-    def _reference(self, context: Tensor | None) -> GaussianReference | BetaReference:
+    def _reference(self, context: Tensor | None) -> GaussianReference | BetaReference | MixtureReference:
         """The reference with the moments of the trained generator; the same at every call."""
-        rng = torch.Generator(self.device).manual_seed(0)
+        rng, support = torch.Generator(self.device).manual_seed(0), self._support()
+        noise = self.generator_.noise
         with torch.no_grad():
-            x = self.generator_.draw(_REFERENCE_SAMPLES, context, rng)
-            return fit_reference(x, self._support(), self.uniform_share)
+            if isinstance(noise, GaussianNoise):
+                x = self.generator_.draw(_REFERENCE_SAMPLES, context, rng)
+                return fit_reference(x, support, self.uniform_share)
+            drawn, component = noise.draw_evenly(_REFERENCE_SAMPLES, self.generator_.device, rng)
+            moments = component_moments(self.generator_(drawn), component, noise, support)
+            return MixtureReference.of(moments, noise.log_weights.softmax(0), support, self.uniform_share)
 
     def _checked_points(self, X: ArrayLike) -> Tensor:
         check_is_fitted(self, "generator_")
