@@ -146,5 +146,5 @@ def component_moments(
     if support is not None:
         low, high = (torch.as_tensor(bound, dtype=x.dtype, device=x.device) for bound in support)
         x = (x - low) / (high - low)
-    old = ComponentMoments.start(x, len(noise.means)) if old is None else old
+    old = ComponentMoments.start(x, len(noise.log_weights)) if old is None else old
     return old.add(x, component)
