@@ -66,23 +66,23 @@ def test_the_papers_numbers_are_only_for_the_papers_environments() -> None:
     assert MUJOCO.method("RAS", "paper").steps == MUJOCO.method("SAC", "paper").steps == 1_000_000
 
 
-def test_a_learning_curve_is_made_of_the_episodes_before_its_points() -> None:
-    returns = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]
-    assert curve(returns, size=2) == {"return_third": 15.0, "return_two_thirds": 35.0, "return_last": 55.0}
-    assert curve([7.0], size=2)["return_last"] == 7.0
-    assert math.isnan(curve([], size=2)["return_last"])
+def test_a_learning_curve_is_made_of_fifths_of_the_episodes() -> None:
+    values = curve([10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0])
+    assert [*values.values()] == [15.0, 35.0, 55.0, 75.0, 95.0]
+    assert curve([7.0])["return_fifth_1"] == 7.0
+    assert math.isnan(curve([7.0])["return_fifth_2"])
 
 
 @pytest.mark.parametrize("row", ["RAS", "SVGD", "SAC"])
 def test_locomotion_can_be_measured(row: str) -> None:
-    """Two copies for three episodes of 1,000 steps each, of which most are warm-up."""
+    """Ten copies for one episode of 1,000 steps each, nearly all of it warm-up."""
     pytest.importorskip("mujoco", reason="the extra mujoco is not installed")
     pytest.importorskip("stable_baselines3", reason="the extra rivals is not installed")
     method = MUJOCO.method(row, "cpu")
-    tiny = {"steps": 6000, "warmup": 5980, "hidden": (8,), "batch_size": 8}
+    tiny: dict[str, Any] = {"steps": 10_100, "warmup": 10_080, "hidden": (8,), "batch_size": 8}
     tiny_method = replace(method, **tiny) if isinstance(method, SAC) else method.set_params(**tiny)
     learnt = learn(tiny_method, "Swimmer-v5", seed=0)
-    assert len(learnt.returns) == 6
+    assert len(learnt.returns) == 10
     assert all(-100 < value < 100 for value in learnt.returns)
     assert learnt.best(torch.zeros(4, 8)).shape == (4, 2)
 

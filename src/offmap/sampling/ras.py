@@ -42,7 +42,8 @@ class RAS(GeneratorSampler):
 
     $$\mathbb{E}\, g_0\!\left(w(x) + \log \frac{u(x)}{p_r(x)}\right),$$
 
-    which for $g_0(w) = w$ is $-\mathrm{KL}(q \| p)$ up to a constant. On its own this objective may settle on some of
+    which for $g_0(w) = w$ is $-\mathrm{KL}(q \| p)$ up to a constant. The noise is a mixture, and so is the reference:
+    each of its parts has the moments of the samples of one component. On its own this objective may settle on some of
     the modes. Two terms keep the samples spread out early in training and end before it does: *annealing* replaces $u$
     by $u^{1 - \beta}$ with β falling from near 1 to 0, and the *cycle* bound on the entropy,
     $-\mathbb{E} \|\varepsilon - \mu_\psi(x)\|^2$, rewards samples from which the noise can be recovered.
@@ -52,11 +53,13 @@ class RAS(GeneratorSampler):
             points and contexts ``(n, c)``.
         support: Lower and upper bound outside of which the density is zero, each one number or one per dimension. The
             reference is then a Beta, else a Gaussian.
-        uniform_share: Share of the Beta reference that is uniform over the support. At 0, the paper's choice, samples
-            may pile up in a corner where the target density is almost zero and that of the Beta even smaller.
-        components: Gaussians in the mixture that the generator's noise is drawn from; their weights are learnt. Raise
-            it if there may be more modes than that. At 1, the paper's choice, distant modes may be missed and their
-            weights be wrong. With contexts the noise is always one Gaussian.
+        uniform_share: Share of the reference that is broad: uniform over the support, or without a support, where the
+            noise is a mixture, one Gaussian with the moments of all samples. At 0, the paper's choice, samples may pile
+            up in a corner where the target density is almost zero and that of the reference even smaller.
+        components: Gaussians in the mixture that the generator's noise is drawn from; their weights are learnt, and
+            the reference has a part for each of them. Raise it if there may be more modes than that. At 1, the
+            paper's choice, distant modes may be missed and their weights be wrong. With contexts the noise is always
+            one Gaussian.
         divergence: The divergence that the generator minimises, which sets $g_0$: "reverse_kl" (the paper's choice),
             "kl", "hellinger", "total_variation", "pearson", "neyman", "gan" or "non_saturating". "kl" and "pearson"
             weight samples by the ratio itself, "neyman" by its inverse, so errors of the critic can dominate.
@@ -66,7 +69,8 @@ class RAS(GeneratorSampler):
         cycle_weight: Initial weight of the cycle bound.
         critic_resolution: Size of the initial samples divided by that of the smallest structure the critic should
             see. Raise it for modes that are narrow compared with ``scale``.
-        critic_steps: Critic steps per generator step.
+        critic_steps: Critic steps per generator step. Raise it with contexts or one component, where the critic has
+            more to learn.
         critic_lr: Initial learning rate of the critic.
         averaging_decay: Decay of the moving average of the generator's weights, which samples are drawn with.
 
@@ -86,8 +90,8 @@ class RAS(GeneratorSampler):
     """
 
     hidden: tuple[Count, ...] = (64, 64)
-    steps: Count = 2000
-    batch_size: Count = 1024
+    steps: Count = 1500
+    batch_size: Count = 512
     lr: Positive = 2e-3
     log_density: LogDensity | None = None
     support: tuple[Any, ...] | None = None
@@ -99,7 +103,7 @@ class RAS(GeneratorSampler):
     initial_power: Fraction = 0.01
     cycle_weight: NonNegative = 0.1
     critic_resolution: Positive = 4.0
-    critic_steps: Count = 2
+    critic_steps: Count = 1
     critic_lr: Positive = 5e-3
     averaging_decay: Fraction = 0.995
 
