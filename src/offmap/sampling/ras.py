@@ -69,8 +69,8 @@ class RAS(GeneratorSampler):
         cycle_weight: Initial weight of the cycle bound.
         critic_resolution: Size of the initial samples divided by that of the smallest structure the critic should
             see. Raise it for modes that are narrow compared with ``scale``.
-        critic_steps: Critic steps per generator step. Raise it with contexts or one component, where the critic has
-            more to learn.
+        critic_steps: Critic steps per generator step. If None, 1 where the noise is a mixture, else 3: one reference for
+            all samples leaves the critic more to learn.
         critic_lr: Initial learning rate of the critic.
         averaging_decay: Decay of the moving average of the generator's weights, which samples are drawn with.
 
@@ -103,7 +103,7 @@ class RAS(GeneratorSampler):
     initial_power: Fraction = 0.01
     cycle_weight: NonNegative = 0.1
     critic_resolution: Positive = 4.0
-    critic_steps: Count = 1
+    critic_steps: Count | None = None
     critic_lr: Positive = 5e-3
     averaging_decay: Fraction = 0.995
 
@@ -171,12 +171,13 @@ class RAS(GeneratorSampler):
         losses = self._losses(contexts)
         generator_optimizer = adam([self.generator_, losses.inverse], self.lr)
         critic_optimizer = adam([self.critic_], self.critic_lr)
+        critic_steps = self.critic_steps or (1 if isinstance(self.generator_.noise, MixtureNoise) else 3)
         critic_step = descend(critic_optimizer, losses.critic_loss)
         generator_step = descend(generator_optimizer, losses.generator_loss)
 
         def update_critic(progress: float) -> Losses:
             losses.begin_step(*self._entropy_strengths(progress))
-            for turn in range(self.critic_steps):
+            for turn in range(critic_steps):
                 terms = critic_step(losses.critic_batch(fresh=turn > 0))
             return terms
 
