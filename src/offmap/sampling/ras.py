@@ -69,8 +69,8 @@ class RAS(GeneratorSampler):
         cycle_weight: Initial weight of the cycle bound.
         critic_resolution: Size of the initial samples divided by that of the smallest structure the critic should
             see. Raise it for modes that are narrow compared with ``scale``.
-        critic_steps: Critic steps per generator step. If None, 1 where the noise is a mixture, else 3: one reference for
-            all samples leaves the critic more to learn.
+        critic_steps: Critic steps per generator step. If None, 1 where the noise is a mixture, else 3: one reference
+            for all samples leaves the critic more to learn.
         critic_lr: Initial learning rate of the critic.
         averaging_decay: Decay of the moving average of the generator's weights, which samples are drawn with.
 
