@@ -66,11 +66,11 @@ def test_the_papers_numbers_are_only_for_the_papers_environments() -> None:
     assert MUJOCO.method("RAS", "paper").steps == MUJOCO.method("SAC", "paper").steps == 1_000_000
 
 
-def test_a_learning_curve_is_made_of_fifths_of_the_episodes() -> None:
-    values = curve([10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0])
-    assert [*values.values()] == [15.0, 35.0, 55.0, 75.0, 95.0]
-    assert curve([7.0])["return_fifth_1"] == 7.0
-    assert math.isnan(curve([7.0])["return_fifth_2"])
+def test_a_learning_curve_is_made_of_thirds_of_the_episodes() -> None:
+    values = curve([10.0, 20.0, 30.0, 40.0, 50.0, 60.0])
+    assert [*values.values()] == [15.0, 35.0, 55.0]
+    assert curve([7.0])["return_third_1"] == 7.0
+    assert math.isnan(curve([7.0])["return_third_2"])
 
 
 @pytest.mark.parametrize("row", ["RAS", "SVGD", "SAC"])

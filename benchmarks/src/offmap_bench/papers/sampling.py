@@ -81,7 +81,7 @@ PAGE = Page(
                 above="SVGD",
                 columns=(f"{task}-v5",),
                 metric="return",
-                cause="50,000 steps here, a million there",
+                cause="30,000 steps here, a million there",
             )
             for task in ("Swimmer", "HalfCheetah")
         ),
@@ -95,15 +95,15 @@ PAGE = Page(
                 cause=cause,
             )
             for task, cause in (
-                ("Swimmer", "50,000 steps here, a million there"),
-                ("HalfCheetah", "50,000 steps here, a million there"),
+                ("Swimmer", "30,000 steps here, a million there"),
+                ("HalfCheetah", "30,000 steps here, a million there"),
                 ("Hopper", "not run: a million steps take hours per run"),
             )
         ),
     ),
     differences={
         "50,000 to 100,000 steps": "fewer steps; the table states them",
-        "reinforcement learning for a million steps": "20,000 steps of Pendulum, 50,000 of MuJoCo and "
+        "reinforcement learning for a million steps": "20,000 steps of Pendulum, 30,000 of MuJoCo and "
         "45,000 of the multi-goal task",
         "a pure Beta reference": "a tenth of it is uniform over the box; the row without is shown too",
         "one Gaussian as the noise": "a mixture with learnt weights where the row does not say otherwise",
