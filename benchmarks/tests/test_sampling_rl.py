@@ -1,5 +1,6 @@
 """The tables of soft Q-learning: equal budgets, metrics, and the plot."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,19 +13,30 @@ from torch import Tensor
 from offmap.sampling.rl import evaluate
 from offmap_bench.multi_goal import MultiGoalEnvironment, arrivals
 from offmap_bench.tables import sampling_rl
-from offmap_bench.tables.sampling_rl import CONTROL, GOALS_TABLE, MUJOCO, SAC, Uniform, draw_trajectories, measure_goals
+from offmap_bench.tables.sampling_rl import (
+    CONTROL,
+    GOALS_TABLE,
+    MUJOCO,
+    SAC,
+    Learnt,
+    Uniform,
+    curve,
+    draw_trajectories,
+    learn,
+    measure_goals,
+)
 
 
 class Headings:
     """Sends start i to goal i modulo 3; its best action is to stand still."""
 
-    def learn(self, name: str, seed: int) -> tuple[Any, Any]:
+    def learn(self, name: str, seed: int) -> Learnt:
         headings = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
 
         def act(states: Tensor) -> Tensor:
             return headings[torch.arange(len(states)) % 3]
 
-        return act, torch.zeros_like
+        return Learnt(act, torch.zeros_like)
 
 
 def test_goals_and_shares_are_counted() -> None:
@@ -42,7 +54,7 @@ def test_random_actions_reach_all_goals_at_a_cost() -> None:
     assert -950 < measured["return"] < -750
 
 
-@pytest.mark.parametrize("table", [GOALS_TABLE, CONTROL])
+@pytest.mark.parametrize("table", [GOALS_TABLE, CONTROL, MUJOCO])
 def test_all_methods_have_the_same_budget_and_networks(table: Any) -> None:
     methods = [method for method in table.rows.values() if not isinstance(method, Uniform)]
     for name in ("steps", "warmup", "hidden", "batch_size", "lr"):
@@ -51,12 +63,33 @@ def test_all_methods_have_the_same_budget_and_networks(table: Any) -> None:
 
 def test_the_papers_numbers_are_only_for_the_papers_environments() -> None:
     assert MUJOCO.printed["RAS", "HalfCheetah-v5", "return"] == 6550
-    assert set(MUJOCO.profiles) == {"paper"}
+    assert MUJOCO.method("RAS", "paper").steps == MUJOCO.method("SAC", "paper").steps == 1_000_000
+
+
+def test_a_learning_curve_is_made_of_thirds_of_the_episodes() -> None:
+    values = curve([10.0, 20.0, 30.0, 40.0, 50.0, 60.0])
+    assert [*values.values()] == [15.0, 35.0, 55.0]
+    assert curve([7.0])["return_third_1"] == 7.0
+    assert math.isnan(curve([7.0])["return_third_2"])
+
+
+@pytest.mark.parametrize("row", ["RAS", "SVGD", "SAC"])
+def test_locomotion_can_be_measured(row: str) -> None:
+    """Ten copies for one episode of 1,000 steps each, nearly all of it warm-up."""
+    pytest.importorskip("mujoco", reason="the extra mujoco is not installed")
+    pytest.importorskip("stable_baselines3", reason="the extra rivals is not installed")
+    method = MUJOCO.method(row, "cpu")
+    tiny: dict[str, Any] = {"steps": 10_100, "warmup": 10_080, "hidden": (8,), "batch_size": 8}
+    tiny_method = replace(method, **tiny) if isinstance(method, SAC) else method.set_params(**tiny)
+    learnt = learn(tiny_method, "Swimmer-v5", seed=0)
+    assert len(learnt.returns) == 10
+    assert all(-100 < value < 100 for value in learnt.returns)
+    assert learnt.best(torch.zeros(4, 8)).shape == (4, 2)
 
 
 def test_soft_actor_critic_learns_beside() -> None:
     pytest.importorskip("stable_baselines3")
-    act, best = SAC(steps=60, warmup=20, hidden=(8,), batch_size=8).learn(sampling_rl.MULTI_GOAL, seed=0)
+    act, best, _ = SAC(steps=60, warmup=20, hidden=(8,), batch_size=8).learn(sampling_rl.MULTI_GOAL, seed=0)
     states = torch.zeros(4, 2)
     assert act(states).shape == (4, 2)
     assert torch.equal(best(states), best(states))
@@ -72,8 +105,7 @@ def test_without_stable_baselines_the_error_names_the_extra(monkeypatch: pytest.
 def test_the_picture_shows_every_path(tmp_path: Path) -> None:
     drawing = Drawing()
     axes = drawing.subplots()
-    act, _ = Headings().learn("", 0)
-    episodes = evaluate(act, MultiGoalEnvironment(n_envs=6))
+    episodes = evaluate(Headings().learn("", 0).act, MultiGoalEnvironment(n_envs=6))
     draw_trajectories(axes, "three ways", episodes)
     assert len(axes.lines) == 6
     assert axes.get_title() == f"three ways: 3 of 4 goals, return {episodes.returns.mean():.0f}"

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.distributions import Beta
 
-from offmap.sampling.averaging import weight_average
+from offmap.sampling.averaging import WeightAverage
 from offmap.sampling.log_density import evaluate
 from offmap.sampling.networks import Critic, Generator, with_context
 from offmap.sampling.support import BoundaryTerms, Squash
@@ -68,11 +68,11 @@ def test_a_log_density_is_called_with_flat_rows_and_their_contexts() -> None:
 def test_the_average_of_weights_converges_to_them() -> None:
     network = nn.Linear(1, 1, bias=False)
     nn.init.constant_(network.weight, 0.0)
-    average = weight_average(network, decay=0.9)
+    average = WeightAverage(network, decay=0.9)
     nn.init.constant_(network.weight, 1.0)
-    average.update_parameters(network)
+    average.update()
     assert float(average.module.get_parameter("weight")) == torch.tensor(0.9)
     for _ in range(200):
-        average.update_parameters(network)
+        average.update()
     assert abs(float(average.module.get_parameter("weight")) - 1) < 1e-4
     assert not average.module.get_parameter("weight").requires_grad

@@ -33,7 +33,7 @@ def test_drawn_components_have_their_weights() -> None:
     noise = mixture(3)
     noise.log_weights.copy_(torch.tensor([0.1, 0.2, 0.7]).log())
     with torch.no_grad():
-        noise.means.copy_(torch.tensor([[-9.0, 0.0], [0.0, 0.0], [9.0, 0.0]]))
+        noise.scaled_means.copy_(torch.tensor([[-9.0, 0.0], [0.0, 0.0], [9.0, 0.0]]))
         drawn = noise.draw((20_000,), CPU, torch.Generator().manual_seed(0))
     nearest = torch.cdist(drawn, noise.means).argmin(1)
     np.testing.assert_allclose(torch.bincount(nearest) / 20_000, [0.1, 0.2, 0.7], atol=0.02)
@@ -86,3 +86,19 @@ def test_unused_components_are_never_drawn_after_training() -> None:
     _, drawn = noise.draw_evenly(10_000, CPU)
     assert torch.bincount(drawn, minlength=4)[0] == 0
     assert (torch.bincount(drawn, minlength=4)[1:] > 0).all()
+
+
+def test_means_and_standard_deviations_are_those_of_the_draws_and_are_trained() -> None:
+    noise = mixture(2)
+    with torch.no_grad():
+        noise.scaled_means += 1.0
+        noise.scaled_log_spread[1] -= 0.3
+    drawn, component = noise.draw_evenly(100_000, CPU, torch.Generator().manual_seed(0))
+    for k in range(2):
+        own = drawn[component == k].detach()
+        torch.testing.assert_close(own.mean(0), noise.means[k].detach(), atol=0.01, rtol=0)
+        torch.testing.assert_close(own.std(0), noise.spread[k].detach(), atol=0, rtol=0.02)
+    assert float((noise.spread[1] / noise.spread[0]).max().detach()) < 0.3
+    drawn.square().mean().backward()
+    assert all(float(weight.grad.abs().min()) > 0 for weight in noise.parameters() if weight.grad is not None)
+    assert all(weight.grad is not None for weight in noise.parameters())

@@ -12,6 +12,7 @@ from torch import Tensor
 
 import offmap
 from offmap.sampling import RAS
+from offmap.sampling.ras_losses import RASLosses
 
 SMALL: dict[str, Any] = {"hidden": (32, 32), "steps": 300, "batch_size": 128, "lr": 3e-3, "random_state": 0}
 
@@ -170,6 +171,20 @@ def test_where_a_box_lies_makes_no_difference() -> None:
     assert distance(8.0, 0.25) < 0.05
 
 
+def test_a_reference_per_component_leaves_little_to_learn() -> None:
+    """Twelve modes: the error of their weights is 0.03 here, and 0.14 with one reference for all samples."""
+    modes = torch.cartesian_prod(torch.arange(4.0), torch.arange(3.0)) * 5 - torch.tensor([7.5, 5.0])
+
+    def twelve(x: Tensor) -> Tensor:
+        return torch.logsumexp(-(x[:, None] - modes).square().sum(-1), dim=1)
+
+    settings = SMALL | {"steps": 300, "batch_size": 256, "scale": 4.0}
+    sampler = RAS(log_density=twelve, dim=2, **settings).fit()
+    samples = torch.from_numpy(sampler.sample(20_000, random_state=0))
+    shares = torch.bincount(torch.cdist(samples, modes).argmin(1), minlength=12) / 20_000
+    assert float((shares - 1 / 12).abs().sum() / 2) < 0.07
+
+
 @pytest.mark.parametrize("divergence", ["hellinger", "gan", "non_saturating", "total_variation"])
 def test_other_divergences_learn_too(divergence: Any) -> None:
     sampler = RAS(log_density=gaussian, dim=2, divergence=divergence, entropy="both", **SMALL).fit()
@@ -225,6 +240,18 @@ def test_the_cycle_term_ends_with_the_annealing_share() -> None:
     history = RAS(log_density=gaussian, dim=2, **settings).fit().history_
     assert (len(history["cycle"]), len(history["generator"])) == (1, 2)
     assert len(history["final critic"]) == 1
+
+
+@pytest.mark.parametrize(("parameters", "per_step"), [({}, 1), ({"components": 1}, 3), ({"critic_steps": 2}, 2)])
+def test_the_critic_takes_more_steps_where_it_has_more_to_learn(
+    parameters: dict[str, Any], per_step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = []
+    draw = RASLosses.critic_batch
+    monkeypatch.setattr(RASLosses, "critic_batch", lambda self, **kw: batches.append(1) or draw(self, **kw))
+    RAS(log_density=gaussian, dim=2, **SMALL | {"steps": 10} | parameters).fit()
+    # A fifth of the steps fits the critic to the final generator.
+    assert len(batches) == 10 * per_step + 2
 
 
 def test_the_critic_sees_points_in_units_of_its_resolution() -> None:

@@ -16,10 +16,11 @@ from offmap.sampling.annealing import annealed_power, linear_decay
 from offmap.sampling.divergences import Divergence
 from offmap.sampling.generator_sampler import GeneratorSampler
 from offmap.sampling.log_density import LogDensity, evaluate, require_log_density, require_usable
+from offmap.sampling.mixture_reference import MixtureReference
 from offmap.sampling.networks import Critic, smooth_mlp
-from offmap.sampling.noise import MixtureNoise
+from offmap.sampling.noise import GaussianNoise, MixtureNoise
 from offmap.sampling.objectives import log_ratio
-from offmap.sampling.ras_losses import RASLosses
+from offmap.sampling.ras_losses import RASLosses, component_moments
 from offmap.sampling.references import BetaReference, GaussianReference, fit_reference
 from offmap.sampling.support import Support, checked_support
 from offmap.sampling.training import AdversarialPair, Losses, adam, train_steps
@@ -41,7 +42,8 @@ class RAS(GeneratorSampler):
 
     $$\mathbb{E}\, g_0\!\left(w(x) + \log \frac{u(x)}{p_r(x)}\right),$$
 
-    which for $g_0(w) = w$ is $-\mathrm{KL}(q \| p)$ up to a constant. On its own this objective may settle on some of
+    which for $g_0(w) = w$ is $-\mathrm{KL}(q \| p)$ up to a constant. The noise is a mixture, and so is the reference:
+    each of its parts has the moments of the samples of one component. On its own this objective may settle on some of
     the modes. Two terms keep the samples spread out early in training and end before it does: *annealing* replaces $u$
     by $u^{1 - \beta}$ with β falling from near 1 to 0, and the *cycle* bound on the entropy,
     $-\mathbb{E} \|\varepsilon - \mu_\psi(x)\|^2$, rewards samples from which the noise can be recovered.
@@ -51,11 +53,13 @@ class RAS(GeneratorSampler):
             points and contexts ``(n, c)``.
         support: Lower and upper bound outside of which the density is zero, each one number or one per dimension. The
             reference is then a Beta, else a Gaussian.
-        uniform_share: Share of the Beta reference that is uniform over the support. At 0, the paper's choice, samples
-            may pile up in a corner where the target density is almost zero and that of the Beta even smaller.
-        components: Gaussians in the mixture that the generator's noise is drawn from; their weights are learnt. Raise
-            it if there may be more modes than that. At 1, the paper's choice, distant modes may be missed and their
-            weights be wrong. With contexts the noise is always one Gaussian.
+        uniform_share: Share of the reference that is broad: uniform over the support, or without a support, where the
+            noise is a mixture, one Gaussian with the moments of all samples. At 0, the paper's choice, samples may pile
+            up in a corner where the target density is almost zero and that of the reference even smaller.
+        components: Gaussians in the mixture that the generator's noise is drawn from; their weights are learnt, and
+            the reference has a part for each of them. Raise it if there may be more modes than that. At 1, the
+            paper's choice, distant modes may be missed and their weights be wrong. With contexts the noise is always
+            one Gaussian.
         divergence: The divergence that the generator minimises, which sets $g_0$: "reverse_kl" (the paper's choice),
             "kl", "hellinger", "total_variation", "pearson", "neyman", "gan" or "non_saturating". "kl" and "pearson"
             weight samples by the ratio itself, "neyman" by its inverse, so errors of the critic can dominate.
@@ -65,7 +69,8 @@ class RAS(GeneratorSampler):
         cycle_weight: Initial weight of the cycle bound.
         critic_resolution: Size of the initial samples divided by that of the smallest structure the critic should
             see. Raise it for modes that are narrow compared with ``scale``.
-        critic_steps: Critic steps per generator step.
+        critic_steps: Critic steps per generator step. If None, 1 where the noise is a mixture, else 3: one reference
+            for all samples leaves the critic more to learn.
         critic_lr: Initial learning rate of the critic.
         averaging_decay: Decay of the moving average of the generator's weights, which samples are drawn with.
 
@@ -85,8 +90,8 @@ class RAS(GeneratorSampler):
     """
 
     hidden: tuple[Count, ...] = (64, 64)
-    steps: Count = 2000
-    batch_size: Count = 1024
+    steps: Count = 1500
+    batch_size: Count = 512
     lr: Positive = 2e-3
     log_density: LogDensity | None = None
     support: tuple[Any, ...] | None = None
@@ -98,7 +103,7 @@ class RAS(GeneratorSampler):
     initial_power: Fraction = 0.01
     cycle_weight: NonNegative = 0.1
     critic_resolution: Positive = 4.0
-    critic_steps: Count = 2
+    critic_steps: Count | None = None
     critic_lr: Positive = 5e-3
     averaging_decay: Fraction = 0.995
 
@@ -166,12 +171,13 @@ class RAS(GeneratorSampler):
         losses = self._losses(contexts)
         generator_optimizer = adam([self.generator_, losses.inverse], self.lr)
         critic_optimizer = adam([self.critic_], self.critic_lr)
+        critic_steps = self.critic_steps or (1 if isinstance(self.generator_.noise, MixtureNoise) else 3)
         critic_step = descend(critic_optimizer, losses.critic_loss)
         generator_step = descend(generator_optimizer, losses.generator_loss)
 
         def update_critic(progress: float) -> Losses:
             losses.begin_step(*self._entropy_strengths(progress))
-            for turn in range(self.critic_steps):
+            for turn in range(critic_steps):
                 terms = critic_step(losses.critic_batch(fresh=turn > 0))
             return terms
 
@@ -221,12 +227,17 @@ class RAS(GeneratorSampler):
             reference=reference,
         )
 
-    def _reference(self, context: Tensor | None) -> GaussianReference | BetaReference:
+    def _reference(self, context: Tensor | None) -> GaussianReference | BetaReference | MixtureReference:
         """The reference with the moments of the trained generator; the same at every call."""
-        rng = torch.Generator(self.device).manual_seed(0)
+        rng, support = torch.Generator(self.device).manual_seed(0), self._support()
+        noise = self.generator_.noise
         with torch.no_grad():
-            x = self.generator_.draw(_REFERENCE_SAMPLES, context, rng)
-            return fit_reference(x, self._support(), self.uniform_share)
+            if isinstance(noise, GaussianNoise):
+                x = self.generator_.draw(_REFERENCE_SAMPLES, context, rng)
+                return fit_reference(x, support, self.uniform_share)
+            drawn, component = noise.draw_evenly(_REFERENCE_SAMPLES, self.generator_.device, rng)
+            moments = component_moments(self.generator_(drawn), component, noise, support)
+            return MixtureReference.of(moments, noise.log_weights.softmax(0), support, self.uniform_share)
 
     def _checked_points(self, X: ArrayLike) -> Tensor:
         check_is_fitted(self, "generator_")

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from offmap.ratio import ratio_loss
 from offmap.sampling.divergences import OBJECTIVES
 from offmap.sampling.log_density import LogDensity, evaluate
+from offmap.sampling.mixture_reference import ComponentMoments, MixtureReference
 from offmap.sampling.networks import Critic, Generator
 from offmap.sampling.noise import MixtureNoise
 from offmap.sampling.objectives import cycle_error, log_ratio
@@ -38,7 +39,8 @@ class RASLosses:
         divergence: Name of the generator's objective.
         batch_size: Samples per step.
         uniform_share: Share of a Beta reference that is uniform.
-        reference: A fixed reference; if None, its moments follow the generator's samples.
+        reference: A fixed reference; if None, its moments follow the generator's samples, those of each component
+            where the noise is a mixture.
     """
 
     generator: Generator
@@ -50,10 +52,11 @@ class RASLosses:
     divergence: str
     batch_size: int
     uniform_share: float = 0.0
-    reference: GaussianReference | BetaReference | None = None
+    reference: GaussianReference | BetaReference | MixtureReference | None = None
 
     def __post_init__(self) -> None:
         self._fixed = self.reference is not None
+        self._moments: ComponentMoments | None = None
         self._objective: Callable[[Tensor], Tensor] = OBJECTIVES[self.divergence]
 
     def begin_step(self, power: float = 1.0, cycle_weight: float = 0.0) -> None:
@@ -68,7 +71,7 @@ class RASLosses:
         self.noise, self.component = self._draw_noise(shape)
         self.x = self.generator(self.noise, self.context)
         if not self._fixed:
-            self._update_reference(fit_reference(self.x, self.support, self.uniform_share))
+            self._update_reference()
 
     def critic_batch(self, fresh: bool = False) -> Batch:
         """Points of the reference, and samples of this step or ``fresh`` ones."""
@@ -123,7 +126,25 @@ class RASLosses:
         rows = torch.randint(len(self.contexts), (count,), device=self.contexts.device)
         return self.contexts[rows], (len(rows), SAMPLES_PER_CONTEXT)
 
-    def _update_reference(self, new: Any) -> None:
+    def _update_reference(self) -> None:
+        x, noise = self.x.detach(), self.generator.noise
+        if isinstance(noise, MixtureNoise) and self.component is not None:
+            self._moments = component_moments(x, self.component, noise, self.support, self._moments)
+            weights = noise.log_weights.softmax(0)
+            self.reference = MixtureReference.of(self._moments, weights, self.support, self.uniform_share)
+            return
+        new: Any = fit_reference(x, self.support, self.uniform_share)
         # With contexts, each step has other contexts; without, the moments average over many steps.
-        old = self.reference if self.contexts is None else None
+        old: Any = self.reference if self.contexts is None else None
         self.reference = new if old is None else old.toward(new, _MOMENT_WEIGHT)
+
+
+def component_moments(
+    x: Tensor, component: Tensor, noise: MixtureNoise, support: Support | None, old: ComponentMoments | None = None
+) -> ComponentMoments:
+    """The moments of each component of the noise, on a box in units of the box, with samples ``x`` added."""
+    if support is not None:
+        low, high = (torch.as_tensor(bound, dtype=x.dtype, device=x.device) for bound in support)
+        x = (x - low) / (high - low)
+    old = ComponentMoments.start(x, len(noise.log_weights)) if old is None else old
+    return old.add(x, component)

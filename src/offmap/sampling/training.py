@@ -3,13 +3,13 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from offmap.nets import frozen
-from offmap.sampling.averaging import weight_average
+from offmap.sampling.averaging import WeightAverage
 from offmap.sampling.networks import Generator
 from offmap.train import Batch, History, train
 
@@ -87,13 +87,13 @@ class AdversarialPair:
 
     def train(self, steps: int, averaging_decay: float, label: str) -> tuple[Generator, History]:
         """Trains both and returns the generator with averaged weights, and the mean of each loss per epoch."""
-        average = weight_average(self.generator, averaging_decay)
+        average = WeightAverage(self.generator, averaging_decay)
 
         def step(progress: float) -> Losses:
             losses = self.update_critic(progress)
             with frozen(self.critic):
                 losses |= self.update_generator(progress)
-            average.update_parameters(self.generator)
+            average.update()
             return losses
 
         state = {
@@ -103,4 +103,4 @@ class AdversarialPair:
             "critic_optimizer": self.critic_optimizer,
         }
         history = train_steps(step, steps, state, label)
-        return cast(Generator, average.module), history
+        return average.module, history

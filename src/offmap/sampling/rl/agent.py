@@ -237,7 +237,7 @@ class SoftQAgent(BaseEstimator):
             target_every=self.target_every,
             polyak=self.polyak,
         )
-        q_step = descend(Adam(self.q_.parameters(), lr=self.lr), learning.loss)
+        q_step = descend(Adam(self.q_.parameters(), lr=self.lr, fused=True), learning.loss)
         policy_step = self.policy_.training_step(self.q_.first, self.lr)
 
         def step(batch: Batch) -> dict[str, Tensor]:

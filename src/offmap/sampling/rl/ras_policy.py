@@ -55,8 +55,8 @@ class RASPolicy(Policy):
     def training_step(self, log_density: ActionLogDensity, lr: float) -> Step:
         """Makes the step that trains the critic, then the generator and its inverse."""
         weights = [*self.generator.parameters(), *self.inverse.parameters()]
-        critic = descend(Adam(self.critic.parameters(), lr=self.critic_lr), self._critic_loss)
-        generator = descend(Adam(weights, lr=lr), lambda batch: self._generator_loss(batch[0], log_density))
+        critic = descend(Adam(self.critic.parameters(), lr=self.critic_lr, fused=True), self._critic_loss)
+        generator = descend(Adam(weights, lr=lr, fused=True), lambda batch: self._generator_loss(batch[0], log_density))
         return lambda batch: critic(batch) | generator(batch)
 
     def _critic_loss(self, batch: Batch) -> dict[str, Tensor]:

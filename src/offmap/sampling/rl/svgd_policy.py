@@ -31,4 +31,4 @@ class SVGDPolicy(Policy):
             direction = svgd_direction(fixed.detach(), scores, moved.detach())
             return {"policy": -(moved * direction).sum(dim=-1).mean()}
 
-        return descend(Adam(self.generator.parameters(), lr=lr), objective)
+        return descend(Adam(self.generator.parameters(), lr=lr, fused=True), objective)
