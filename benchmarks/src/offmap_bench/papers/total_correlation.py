@@ -19,6 +19,7 @@ PAGE = Page(
         "total-correlation-tree-errors",
         "total-correlation-samples",
         "disentangling",
+        "disentangling-causes",
         "disentangling-swaps",
         "sentence-views",
     ),
