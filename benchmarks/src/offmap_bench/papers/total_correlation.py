@@ -22,6 +22,7 @@ PAGE = Page(
         "disentangling-causes",
         "disentangling-swaps",
         "sentence-views",
+        "sentence-views-longer",
     ),
     claims=(
         *(
@@ -78,7 +79,7 @@ PAGE = Page(
         ),
         Claim(
             item="sentences, TC-Tree above MI-fix",
-            table="sentence-views",
+            table="sentence-views-longer",
             row="TC-Tree",
             above="MI-fix",
             columns=("dropout",),
