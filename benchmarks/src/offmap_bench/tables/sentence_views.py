@@ -124,8 +124,8 @@ LONGER = Table(
         key: value for key, value in VIEWS.printed.items() if key[0] in ("MI-fix", "TC-Tree") and key[1] == DROPOUT
     },
     needs=("sentences", "sts"),
-    notes="As `sentence-views`, with 2,000 training sentences in 31 steps of 64, the last layer trained, five seeds, and "
-    "500 pairs of each set. Both rows of a seed see the same sentences, so the claim compares them seed by seed.",
+    notes="As `sentence-views`, with 2,000 training sentences in 31 steps of 64, the last layer trained, five seeds, "
+    "and 500 pairs of each set. Both rows of a seed see the same sentences, so the claim compares them seed by seed.",
     higher_is_better=VIEWS.higher_is_better,
     formats=VIEWS.formats,
 )
