@@ -14,6 +14,8 @@ from offmap_bench.run import run
 from offmap_bench.tables import total_correlation_figures as figures
 from offmap_bench.tables.total_correlation import (
     CLIMBS,
+    HALVED,
+    KNN,
     NONPARAMETRIC,
     SAMPLE_SEEDS,
     STAIRCASE,
@@ -21,7 +23,15 @@ from offmap_bench.tables.total_correlation import (
     measure_error,
 )
 from offmap_bench.tables.total_correlation_figures import smooth
-from offmap_bench.tables.total_correlation_staircase import LAST, LEVELS, SEEDS, climbed, draw_groups
+from offmap_bench.tables.total_correlation_staircase import (
+    LAST,
+    LEVELS,
+    SEED_GROUPS,
+    SideBySide,
+    climbed,
+    draw_groups,
+    end_of_level,
+)
 
 
 @pytest.mark.parametrize(("total", "width"), [(2, 20), (10, 20), (10, 2)])
@@ -42,23 +52,44 @@ def test_the_pairs_are_independent_of_each_other() -> None:
 def test_printed_numbers_stand_where_they_belong() -> None:
     assert STAIRCASE.printed["Line InfoNCE", "TC 10", "mean"] == 5.12
     assert STAIRCASE.printed["Tree CLUB", "TC 2", "mean"] == 2.63
-    assert NONPARAMETRIC.printed["KNN", "d = 10, TC 2", "error"] == 1.34
-    assert NONPARAMETRIC.printed["Tree CLUB", "d = 2, TC 10", "error"] == 1.63
+    assert NONPARAMETRIC.printed[KNN, "d = 10, TC 2", "error"] == 1.34
+    assert NONPARAMETRIC.printed[HALVED, "d = 2, TC 10", "error"] == 1.63
     assert len(NONPARAMETRIC.printed) == 40
 
 
 def test_the_thesis_has_its_own_network_and_all_climb_alike() -> None:
     for row, climb in CLIMBS.items():
         assert (climb.lr, climb.width, climb.steps, climb.batch_size) == (1e-3, 20, 4000, 64)
-        if not row.endswith("wide"):
+        if not row.endswith(("wide", "growing")):
             assert dict(climb.settings) == {"hidden": (15,)}
+
+
+def test_later_terms_of_a_growing_line_have_wider_networks() -> None:
+    climb = CLIMBS["Line CLUB, growing"]
+    with local_seed(0):
+        climbers = SideBySide(climb, seeds=2)
+        batch = tuple(draw_groups(6, climb.width, 2, climb.batch_size))
+    first, second, third = climbers.stacks
+    widths = [stack.conditional.mean[0].weight.shape for stack in climbers.stacks]  # type: ignore[union-attr,index]
+    assert [tuple(shape) for shape in widths] == [(2, 20, 15), (2, 40, 21), (2, 60, 25)]
+    a, b, c, d = batch
+    alone = first.value(a, b) + second.value(torch.cat([a, b], 2), c) + third.value(torch.cat([a, b, c], 2), d)  # type: ignore[operator]
+    climbers.step(batch)
+    torch.testing.assert_close(climbers.values[0], alone.detach())
+
+
+def test_a_seed_of_a_later_group_has_a_climb_of_its_own() -> None:
+    climb = replace(CLIMBS["Tree CLUB"], width=2, steps=3)
+    ends = [end_of_level(climb, 4, seed) for seed in (0, 1, 2)]
+    np.testing.assert_array_equal(ends[2], climbed(climb, range(2, 3))[0, 1])
+    assert len({end.tobytes() for end in ends}) == 3
 
 
 def test_a_short_climb_rises_and_its_numbers_agree() -> None:
     small = (("hidden", (16,)), ("critic", "separable"), ("n_negatives", "all"))
     climb = replace(CLIMBS["Tree JS, wide"], width=2, steps=80, lr=2e-2, settings=small)
     values = climbed(climb)
-    assert values.shape == (len(SEEDS), len(LEVELS), 80)
+    assert values.shape == (len(SEED_GROUPS[0]), len(LEVELS), 80)
     assert not np.allclose(values[0], values[1])
     ends = values[:, :, -40:].mean((0, 2))
     assert ends[4] > ends[0] + 2
@@ -73,7 +104,7 @@ def test_a_climb_is_measured_at_the_width_of_the_column() -> None:
     climb = replace(CLIMBS["Tree CLUB"], steps=3)
     narrow, wide = (measure_error(climb, f"d = {width}, TC 2", 0)["error"] for width in (2, 10))
     assert narrow != wide
-    assert wide == pytest.approx(abs(climbed(replace(climb, width=10), len(SAMPLE_SEEDS))[0, 0].mean() - 2))
+    assert wide == pytest.approx(abs(climbed(replace(climb, width=10), SAMPLE_SEEDS)[0, 0].mean() - 2))
 
 
 def test_table_2_4_has_the_settings_of_the_appendix() -> None:

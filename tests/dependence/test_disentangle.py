@@ -108,15 +108,17 @@ def training_of(groups: dict[str, CodeGroup], **settings: Any) -> CodeTraining:
     return CodeTraining(network=network, groups=groups, draw=add_jitter(0.5), reconstruction_weight=0.1, **settings)
 
 
-def test_reconstruction_and_penalty_move_the_groups_without_a_target_alone() -> None:
+@pytest.mark.parametrize("joint", [False, True])
+def test_reconstruction_and_penalty_move_the_groups_without_a_target_alone_unless_joint(joint: bool) -> None:
     groups = {"a": CodeGroup(2, target="class"), "b": CodeGroup(2, target="number"), "c": CodeGroup(3)}
     how: dict[str, Any] = {"weight": 2.0, "estimator": "infonce", "hidden": (8,), "steps": 1, "lr": 1e-3}
-    training = training_of(groups, penalty=TotalCorrelationPenalty([2, 2, 3], **how, device="cpu"))
+    training = training_of(groups, penalty=TotalCorrelationPenalty([2, 2, 3], **how, device="cpu"), joint=joint)
+    free = {*range(7)} if joint else {4, 5, 6}
     drawn = torch.randn(16, 7, requires_grad=True)
     batch = (drawn, drawn, torch.randn(16, 5), torch.randint(3, (16,)), torch.randn(16, 3))
     terms = training._objective(batch)
     assert [*terms] == ["reconstruction", "a", "b", "total_correlation"]
-    for name, moved in (("reconstruction", {4, 5, 6}), ("total_correlation", {4, 5, 6}), ("a", {0, 1}), ("b", {2, 3})):
+    for name, moved in (("reconstruction", free), ("total_correlation", free), ("a", {0, 1}), ("b", {2, 3})):
         (gradient,) = torch.autograd.grad(terms[name], drawn, retain_graph=True)
         assert {column for column in range(7) if (gradient[:, column] != 0).any()} == moved
     assert training.penalty is not None

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -14,11 +14,14 @@ from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from offmap.dependence import SaturationWarning, TotalCorrelation
+from offmap.dependence.estimator import Estimator
 from offmap.random_state import local_seed
 from offmap.train import Batch, descend, train
 
 LEVELS = (2, 4, 6, 8, 10)
-SEEDS = range(2)
+# Seeds that climb side by side; the last was added later and climbs alone.
+SEED_GROUPS = (range(2), range(2, 3))
+SEEDS = range(3)
 LAST = 500
 
 
@@ -37,7 +40,8 @@ class Climb:
     Args:
         decomposition: "line" or "tree".
         estimator: Name of the estimator.
-        settings: Settings of the estimator, as pairs of name and value.
+        settings: Settings of the estimator, as pairs of name and value; "hidden" holds the widths of the hidden layers
+            of all terms, or one tuple of widths per term.
         lr: Learning rate of Adam.
         width: Columns of each of the four variables.
         steps: Steps per level, each on fresh rows.
@@ -70,45 +74,67 @@ class Level:
 
 
 class SideBySide:
-    """The estimators of all seeds as one stack; a step of all costs little more than a step of one."""
+    """The estimators of several seeds as stacks of equal hidden layers; a step of all costs little more than of one."""
 
     def __init__(self, climb: Climb, seeds: int) -> None:
         self.seeds = seeds
         settings = dict(climb.settings)
+        terms = hidden_by_term(climb)
         self.sum = TotalCorrelation(
-            [climb.width] * 4, decomposition=climb.decomposition, estimator=climb.estimator, **settings
+            [climb.width] * 4,
+            decomposition=climb.decomposition,
+            estimator=climb.estimator,
+            **settings | {"hidden": terms[0]},
         )
-        one = self.sum.estimator
-        self.stack = type(one)(one.x_widths * seeds, one.y_widths * seeds, **settings)
-        self.optimizer = Adam(self.stack.parameters(), lr=climb.lr)
-        self.descent = descend(self.optimizer, lambda batch: {"loss": self.stack.loss(*self.pairs(batch))})
+        self.places = {hidden: [place for place, own in enumerate(terms) if own == hidden] for hidden in terms}
+        self.stacks = nn.ModuleList(self._stack(settings | {"hidden": hidden}) for hidden in self.places)
+        self.optimizer = Adam(self.stacks.parameters(), lr=climb.lr)
+        self.descent = descend(self.optimizer, lambda batch: {"loss": torch.stack(self._losses(batch)).sum()})
         self.values: list[Tensor] = []
-
-    def pairs(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Returns both sides of each term of each seed."""
-        left, right = zip(*(self.sum.pairs(groups) for groups in zip(*batch, strict=True)), strict=True)
-        return torch.cat(left), torch.cat(right)
 
     def step(self, batch: Batch) -> dict[str, Tensor]:
         """Records the value of each seed, then trains."""
         with torch.no_grad():
-            values = self.stack.value(*self.pairs(batch))
-        self.values.append(values.unflatten(0, (self.seeds, -1)).sum(1))
+            values = [stack.value(*pairs).unflatten(0, (self.seeds, -1)).sum(1) for stack, pairs in self._parts(batch)]
+        self.values.append(torch.stack(values).sum(0))
         return self.descent(batch)
+
+    def _stack(self, settings: dict[str, Any]) -> Estimator:
+        one, places = self.sum.estimator, self.places[settings["hidden"]]
+        widths = ([wide[place] for place in places] * self.seeds for wide in (one.x_widths, one.y_widths))
+        return type(one)(*widths, **settings)
+
+    def _losses(self, batch: Batch) -> list[Tensor]:
+        return [stack.loss(*pairs) for stack, pairs in self._parts(batch)]
+
+    def _parts(self, batch: Batch) -> Iterator[tuple[Any, list[Tensor]]]:
+        """Each stack with both sides of its terms of each seed, without the padding that they do not need."""
+        pairs = [self.sum.pairs(groups) for groups in zip(*batch, strict=True)]
+        for stack, places in zip(self.stacks, self.places.values(), strict=True):
+            sides = zip(zip(*pairs, strict=True), (stack.x_widths, stack.y_widths), strict=True)
+            yield stack, [torch.cat([own[places, :, : max(wide)] for own in side]) for side, wide in sides]
+
+
+def hidden_by_term(climb: Climb) -> list[tuple[int, ...]]:
+    """Returns the widths of the hidden layers of each of the three terms."""
+    hidden = dict(climb.settings)["hidden"]
+    return [tuple(own) for own in hidden] if isinstance(hidden[0], tuple) else [tuple(hidden)] * 3
 
 
 @lru_cache(maxsize=64)
-def climbed(climb: Climb, seeds: int = len(SEEDS)) -> NDArray[np.float64]:
-    """Returns the value before each step, ``(seeds, levels, steps)``."""
-    with local_seed(0), warnings.catch_warnings():
+def climbed(climb: Climb, seeds: range = SEED_GROUPS[0]) -> NDArray[np.float64]:
+    """Returns the value before each step, ``(seeds, levels, steps)``, of seeds that climb side by side."""
+    with local_seed(seeds.start), warnings.catch_warnings():
         warnings.simplefilter("ignore", SaturationWarning)
-        climbers = SideBySide(climb, seeds)
+        climbers = SideBySide(climb, len(seeds))
         for total in LEVELS:
-            state: dict[str, nn.Module | Optimizer] = {"stack": climbers.stack, "optimizer": climbers.optimizer}
-            train(climbers.step, Level(climb, total, seeds), epochs=1, state=state, label=f"total correlation {total}")
-    return torch.stack(climbers.values, dim=1).double().numpy().reshape(seeds, len(LEVELS), -1)
+            state: dict[str, nn.Module | Optimizer] = {"stacks": climbers.stacks, "optimizer": climbers.optimizer}
+            level = Level(climb, total, len(seeds))
+            train(climbers.step, level, epochs=1, state=state, label=f"total correlation {total}")
+    return torch.stack(climbers.values, dim=1).double().numpy().reshape(len(seeds), len(LEVELS), -1)
 
 
-def end_of_level(climb: Climb, total: int, seed: int, seeds: int = len(SEEDS)) -> NDArray[np.float64]:
-    """Returns the values before the last steps of the level ``total``, of one of ``seeds`` that climb together."""
-    return climbed(climb, seeds)[seed, LEVELS.index(total), -LAST:]
+def end_of_level(climb: Climb, total: int, seed: int, groups: Sequence[range] = SEED_GROUPS) -> NDArray[np.float64]:
+    """Returns the values before the last steps of the level ``total``, of one seed of one of the ``groups``."""
+    seeds = next(group for group in groups if seed in group)
+    return climbed(climb, seeds)[seed - seeds.start, LEVELS.index(total), -LAST:]

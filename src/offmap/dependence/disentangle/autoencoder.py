@@ -43,6 +43,8 @@ class GroupedAutoencoder(BaseEstimator):
         jitter: Standard deviation of the noise added to the codes, which have standard deviation 1.
         reconstruction_weight: $\lambda$; the squared error is summed over all pixels or features. Higher values give
             sharper reconstructions and more leakage between groups.
+        joint: Whether the reconstruction and the total correlation also train the groups with a target, as the loss
+            above is written. It is off because these groups then fill up with the rest.
         estimator: Estimator of each mutual information, such as "infonce" or "js" (cheaper).
         critic_hidden: Widths of the critics' hidden layers.
         critic_steps: Steps of the critics per step of the autoencoder.
@@ -81,6 +83,7 @@ class GroupedAutoencoder(BaseEstimator):
     tc_weight: NonNegative = 1.0
     jitter: NonNegative = 0.7
     reconstruction_weight: Positive = 0.1
+    joint: bool = False
     estimator: str = "infonce"
     critic_hidden: tuple[Count, ...] = (90, 90)
     critic_steps: Count = 1
@@ -141,6 +144,7 @@ class GroupedAutoencoder(BaseEstimator):
             reconstruction_weight=self.reconstruction_weight,
             penalty=penalty,
             adversary=self._adversary(shape) if self.adversary else None,
+            joint=self.joint,
         )
         values = tuple(target.values.to(self.device) for target in targets.values())
         how: dict[str, Any] = {"epochs": self.epochs, "batch_size": self.batch_size, "lr": self.lr}

@@ -8,6 +8,7 @@ from torch.optim import Adam, Optimizer
 
 from offmap.dependence import TotalCorrelation
 from offmap.dependence.disentangle.groups import Codes, detach
+from offmap.nets import frozen
 from offmap.train import Batch, descend
 
 
@@ -54,8 +55,9 @@ class TotalCorrelationPenalty:
         return terms
 
     def value(self, codes: Codes) -> Tensor:
-        """Returns the weighted total correlation."""
-        return self.weight * self.correlation.value([*codes.values()])
+        """Returns the weighted total correlation; its gradient reaches the codes and not the critics."""
+        with frozen(self.correlation):
+            return self.weight * self.correlation.value([*codes.values()])
 
     def _loss(self, batch: Batch) -> dict[str, Tensor]:
         return {"critic": self.correlation.loss(batch)}

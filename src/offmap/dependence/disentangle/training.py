@@ -45,7 +45,8 @@ class CodeTraining:
 
     $$\lambda \lVert D(z) - x \rVert^2 + \sum_g \mathrm{loss}_g(F_g(z_g), y_g) + \text{penalties}$$
 
-    Groups with a target are trained by it alone; the reconstruction and the penalty move the other groups.
+    Groups with a target are trained by it alone; the reconstruction and the penalty move the other groups, unless
+    ``joint``.
 
     Args:
         network: Encoder, decoder and heads.
@@ -56,6 +57,7 @@ class CodeTraining:
         adversary: Compares decoded mixtures of codes with real data.
         mix: Makes the mixtures.
         extra: Further terms, from the encoder's output.
+        joint: Whether the reconstruction and the penalty also move the groups with a target.
     """
 
     network: CodeNetwork
@@ -66,6 +68,7 @@ class CodeTraining:
     adversary: Adversary | None = None
     mix: Callable[[Codes], Codes] = shuffle
     extra: Callable[[Tensor], dict[str, Tensor]] = lambda encoded: {}
+    joint: bool = False
 
     def run(self, X: Tensor, targets: Batch, *, epochs: int, batch_size: int, lr: float) -> History:
         """Trains on tensors and returns the mean of each term per epoch."""
@@ -97,15 +100,15 @@ class CodeTraining:
     def _objective(self, batch: Batch) -> dict[str, Tensor]:
         encoded, drawn, X, *targets = batch
         codes = split(drawn, self.groups)
-        free = detach(codes, keep=[name for name, group in self.groups.items() if group.target is None])
-        error = (self.network.decoder(join(free)) - X).square().sum(tuple(range(1, X.ndim))).mean()
+        moved = detach(codes, keep=[name for name, group in self.groups.items() if self.joint or group.target is None])
+        error = (self.network.decoder(join(moved)) - X).square().sum(tuple(range(1, X.ndim))).mean()
         terms = {"reconstruction": self.reconstruction_weight * error}
         terms |= self.network.target_losses(codes, tuple(targets))
         if self.adversary is not None:
             decoded = self.network.decoder(join(self.mix(detach(codes))))
             terms["decoder"] = self.adversary.decoder_loss(decoded)
         if self.penalty is not None:
-            terms["total_correlation"] = self.penalty.value(free)
+            terms["total_correlation"] = self.penalty.value(moved)
         return terms | self.extra(encoded)
 
 
