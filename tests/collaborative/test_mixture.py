@@ -135,6 +135,25 @@ def test_components_are_found_in_digits_where_searched_embeddings_are_lost() -> 
     assert found[0] > found[1] + 0.08
 
 
+@pytest.mark.parametrize("sizes", [(270, 30), (150, 150)])
+def test_the_rows_of_all_hold_an_entitys_own_by_its_share_and_the_weight_of_the_prior_is_learnt(
+    sizes: tuple[int, int],
+) -> None:
+    """Two entities with nothing in common: the ratio of own rows is the inverse of the entity's share."""
+    rng = np.random.default_rng(0)
+    centres = np.array([[6.0, 0.0], [-6.0, 0.0]])
+    entities = np.repeat([0, 1], sizes)
+    X = centres[entities] + rng.normal(size=(300, 2))
+    settings = {"epochs": 150, "patience": None, "lr": 1e-2, "calibration": 0.0, "random_state": 0}
+    detector = RatioDetector(**settings).fit(X, entities)
+    found = detector.familiarity(centres)
+    np.testing.assert_allclose(np.diag(found), np.log(300 / np.array(sizes)), atol=0.12)
+    assert max(found[0, 1], found[1, 0]) < -2
+    # Rows of one entity are all alike: a few of them tell it, whatever the others are.
+    assert isinstance(detector.head_, MixtureHead)
+    assert float(detector.head_.log_worth.detach().exp()) < 5
+
+
 @pytest.mark.parametrize("each", [1, 30])
 def test_rows_far_beyond_all_rows_are_novel_to_every_entity_and_others_keep_their_ratio(each: int) -> None:
     X, entities = ring(8, 60)
