@@ -178,7 +178,7 @@ NAMED = pd.DataFrame({"u": [0.0, 1.0, 2.0], "v": [3.0, 4.0, 5.0]})
 
 
 @pytest.mark.parametrize("kind", ["float64", "float32", "int64", "Float64"])
-def test_a_frame_with_the_names_of_the_features_gives_its_numbers(kind: str) -> None:
+def test_a_frame_with_the_names_of_the_features_gives_its_numbers(kind: Any) -> None:
     np.testing.assert_array_equal(entered(NAMED, NAMED.astype(kind)), NAMED.to_numpy())
 
 

@@ -1,6 +1,7 @@
 """Models of pairs in files equal those of pairs in memory."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd

@@ -1,5 +1,6 @@
 """ONNX graphs say what the library says, for any number of rows; what has no graph is refused with the reason."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,33 @@ def test_a_wrong_graph_is_not_written(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(tmp_path.iterdir()) == []
 
 
+def numbers(rows: int, seed: int) -> pd.DataFrame:
+    """Columns with gaps, heavy tails and truth values, and one that is constant."""
+    rng = np.random.default_rng(seed)
+    some = np.where(rng.random(rows) < 0.1, np.nan, rng.normal(5, 2, size=rows))
+    amounts = np.exp(rng.normal(3, 2, size=rows))
+    return pd.DataFrame(
+        {"some": some, "till": 1, "paid": amounts, "member": rng.random(rows) < 0.3, "at": 1e9 + rng.normal(size=rows)}
+    )
+
+
+@pytest.mark.parametrize("model", [MahalanobisDetector(**SHORT), NearestNeighborDetector(**SHORT)], ids=str)
+@pytest.mark.filterwarnings("ignore::offmap.data.table.encoder.ColumnsLeftOut")
+def test_tables_of_numbers_go_in_as_they_are(model: Any, tmp_path: Path) -> None:
+    fresh = numbers(200, 1).assign(paid=lambda each: each["paid"].where(each.index % 9 > 0))
+    model.fit(numbers(600, 0))
+    export_onnx(model, tmp_path / "out", check_on=fresh)
+    told = {each.key: each.value for each in onnx.load(tmp_path / "out" / "model.onnx").metadata_props}
+    columns = json.loads(told["columns"])
+    assert columns == ["some", "paid", "member", "at"]
+    graph = run(tmp_path / "out" / "model.onnx", X=fresh[columns].to_numpy(dtype=np.float64))
+    verdict = model.assess(fresh)
+    np.testing.assert_allclose(graph["novelty"], verdict.novelty, rtol=1e-4)
+    # Gaps in a column that had none are unexpected.
+    assert verdict.novel[::9].mean() > 0.9 > 0.3 > verdict.novel.mean()
+    np.testing.assert_array_equal(graph["novel"], verdict.novel)
+
+
 def frame() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     return pd.DataFrame({"paid": rng.normal(size=200), "country": rng.choice(["FR", "DE"], 200)})
@@ -180,7 +208,7 @@ def frame() -> pd.DataFrame:
         (lambda: LOFClassifier(**SHORT, epochs=1).fit(X, y), "the local outlier factor is a search by scikit-learn"),
         (lambda: MSPClassifier(**SHORT, epochs=1, by_class=True).fit(X, y), "one table of p-values per class"),
         (lambda: MahalanobisDetector(calibration="cv", random_state=0).fit(X), "one model per fold"),
-        (lambda: MahalanobisDetector(**SHORT).fit(frame()), "its TableEncoder reads columns"),
+        (lambda: MahalanobisDetector(**SHORT).fit(frame()), r"not numbers \('country', a category\)"),
         (lambda: EntityGaussianDetector(**SHORT).fit(X, y), "it scores pairs of a row and an entity"),
         (lambda: Calibrated(IsolationForest(), random_state=0).fit(X), "belongs to another library"),
         (lambda: TextureDetector(**SHORT).fit(DIGITS[:200]), "histograms of pixels are counts"),

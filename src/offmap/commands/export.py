@@ -32,6 +32,7 @@ def export(
     from offmap.export import export_mlflow, export_onnx
     from offmap.export.folders import require_new
     from offmap.workflow import load_model
+    from offmap.workflow.scoring import rows_for
 
     require_new(out)
     with terminal.messages(quiet) as tell:
@@ -41,7 +42,7 @@ def export(
             export_mlflow(loaded, out)
         else:
             data = None if check is None else open_rows(loaded, check, roles_of(text, label), scoring=True)
-            found = export_onnx(loaded, out, None if data is None else data.X)
+            found = export_onnx(loaded, out, None if data is None else rows_for(loaded, data))
             tell(f"checked: {found}")
             known |= vars(found)
         known["files"] = sorted(path.name for path in out.iterdir())

@@ -6,14 +6,17 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
 from offmap.calibration import Guarded
 from offmap.export.guarded import probes_of
-from offmap.export.scoring import input_dtype
+from offmap.export.number_columns import numbers_in, random_numbers
+from offmap.export.scoring import input_dtype, table_encoder
 from offmap.nets import Standardise
+from offmap.verdict import Verdict
 
 Inputs = dict[str, NDArray[Any]]
 _ROWS = 256
@@ -41,6 +44,8 @@ def check_rows(model: Any, given: Any = None) -> Inputs:
 
 def as_input(model: Any, X: Any) -> NDArray[Any]:
     """Rows as the exported graph takes them: past the text encoder, images as intensities, in its precision."""
+    if (table := table_encoder(model)) is not None:
+        return numbers_in(table, X)
     rows = np.asarray(model.encoder_.transform(X) if hasattr(model, "encoder_") else X)
     if isinstance(model, Guarded):
         return rows.astype(np.float32) if rows.dtype.kind == "f" else rows
@@ -52,9 +57,11 @@ def as_input(model: Any, X: Any) -> NDArray[Any]:
 def random_rows(model: Any) -> NDArray[Any]:
     """Rows around the means that a model learnt; where it learnt none, intensities or standard normal numbers."""
     rng, shape = np.random.default_rng(0), tuple(model.input_shape_)
+    spread = rng.choice(_SPREADS, size=(_ROWS, 1))
+    if (table := table_encoder(model)) is not None:
+        return random_numbers(table, spread, rng)
     scaler = next(_scalers(model), None)
     if scaler is not None:
-        spread = rng.choice(_SPREADS, size=(_ROWS, 1))
         drawn = scaler.mean.cpu().numpy() + spread * scaler.scale.cpu().numpy() * rng.normal(size=(_ROWS, prod(shape)))
     elif len(shape) == 3:
         drawn = rng.uniform(size=(_ROWS, prod(shape)))
@@ -66,6 +73,13 @@ def random_rows(model: Any) -> NDArray[Any]:
     if hasattr(model, "column_shift_"):
         rows = rows * model.column_scale_ + model.column_shift_
     return as_input(features_model(model), rows)
+
+
+def assessed(model: Any, rows: NDArray[Any]) -> Verdict:
+    """What a model says of the rows that its graph takes."""
+    if (table := table_encoder(model)) is not None:
+        return model.assess(pd.DataFrame(rows, columns=list(table.columns_)))
+    return features_model(model).assess(rows)
 
 
 def features_model(model: Any) -> Any:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from offmap.calibration import Guarded
 from offmap.errors import WorkFailed
-from offmap.export.check_rows import Inputs, check_rows, features_model
+from offmap.export.check_rows import Inputs, assessed, check_rows
 from offmap.onnx_graphs import session
 from offmap.scores import Outputs
 from offmap.verdict import Verdict
@@ -115,4 +115,4 @@ def _run(graph: Any, inputs: Inputs) -> list[NDArray[Any]]:
 def _library(model: Any, inputs: Inputs) -> Verdict:
     if isinstance(model, Guarded):
         return model.assess(inputs["X"] if "X" in inputs else Outputs(**inputs))
-    return features_model(model).assess(inputs["X"])
+    return assessed(model, inputs["X"])

@@ -1,5 +1,6 @@
 """A fitted model as one ONNX graph: rows in; novelty, p-value, decision and label out."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 from offmap import __version__
 from offmap.errors import reason_of
 from offmap.export.lookup import PValues
-from offmap.export.scoring import CannotExport, examples_of, label_table, require_exportable, scores_of
+from offmap.export.scoring import CannotExport, examples_of, label_table, require_exportable, scores_of, table_encoder
 from offmap.export.substitutes import Substitutes
 from offmap.onnx_graphs import OPSET, required, traced
 
@@ -99,6 +100,8 @@ def _describe(graph: Any, model: Any) -> None:
         "threshold": repr(float(model.promise_.threshold_)),
         "promise": model.promise_in_words,
     }
+    if (table := table_encoder(model)) is not None:
+        about["columns"] = json.dumps(list(table.columns_))
     required("onnx").helper.set_model_props(graph, about)
     graph.producer_name = "offmap"
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from offmap.data import TextEncoder
 from offmap.export.checking import Check, check
 from offmap.export.folders import new_folder
 from offmap.export.graph import graph_of
@@ -18,7 +19,8 @@ def export_onnx(model: Any, folder: str | os.PathLike[str], check_on: Any = None
 
     The folder gets ``model.onnx``: features or images in; ``novelty``, ``p_value``, ``novel`` and, from a classifier,
     ``label`` out. A model of texts also gets ``encoder.onnx`` and ``tokenizer.json``, which turn texts into its
-    features.
+    features. A model of a table of numbers takes its columns as doubles, with NaN for gaps, in the order that the
+    metadata of the graph name as ``columns``.
 
     Args:
         model: A fitted detector or classifier, or a ``Guarded`` torch module.
@@ -42,7 +44,7 @@ def export_onnx(model: Any, folder: str | os.PathLike[str], check_on: Any = None
     with new_folder(folder) as fresh:
         graph = graph_of(model)
         found = check(graph, model, check_on)
-        if (encoder := getattr(model, "encoder_", None)) is not None:
+        if isinstance(encoder := getattr(model, "encoder_", None), TextEncoder):
             write_encoder(encoder, fresh, None if check_on is None else [str(text) for text in check_on])
         (fresh / MODEL).write_bytes(graph.SerializeToString())
     return found

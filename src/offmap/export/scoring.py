@@ -10,10 +10,11 @@ from torch import Tensor
 from offmap.base import Detector, OpenSetClassifier
 from offmap.calibration import Calibrated, Guarded
 from offmap.collaborative.base import EntityDetector
-from offmap.data import TextEncoder
+from offmap.data import TableEncoder, TextEncoder
 from offmap.density import NearestNeighborDetector, TextureDetector, VAEDetector
 from offmap.density.neighbor_distance import NeighborDistance
 from offmap.export.guarded import guarded_scores, probes_of
+from offmap.export.number_columns import NumberColumns, other_columns
 from offmap.export.substitutes import squared_distances
 
 # Maps inputs to the probabilities of the known classes, None for a detector, and the novelty.
@@ -59,9 +60,15 @@ def _obstacle(model: Any) -> str:
         return f"its score {model._main_score.name!r}: {_UNTRACEABLE[model._main_score.name]}"
     if hasattr(model, "_outliers"):
         return "the local outlier factor is a search by scikit-learn"
-    encoder = getattr(model, "encoder_", None)
+    return _encoder_obstacle(getattr(model, "encoder_", None))
+
+
+def _encoder_obstacle(encoder: Any) -> str:
+    if isinstance(encoder, TableEncoder):
+        others = other_columns(encoder)
+        return f"its TableEncoder reads columns that are not numbers ({'; '.join(others)})" if others else ""
     if encoder is not None and not isinstance(encoder, TextEncoder):
-        return f"its {type(encoder).__name__} reads columns or objects, which are not tensors; encode the rows before"
+        return f"its {type(encoder).__name__} reads objects, which are not tensors; encode the rows before"
     return ""
 
 
@@ -81,16 +88,27 @@ def examples_of(model: Any) -> dict[str, Tensor]:
     if isinstance(model, Guarded):
         # Twice the same row: of one row alone, the exporter would take the number for a constant.
         return {name: torch.cat([rows[:1], rows[:1]]) for name, rows in probes_of(model).items()}
-    return {"X": torch.rand(2, *model.input_shape_, dtype=input_dtype(model))}
+    table = table_encoder(model)
+    shape = model.input_shape_ if table is None else (len(table.columns_),)
+    return {"X": torch.rand(2, *shape, dtype=input_dtype(model))}
+
+
+def table_encoder(model: Any) -> TableEncoder | None:
+    """The encoder of a model that reads the columns of a table."""
+    encoder = getattr(model, "encoder_", None)
+    return encoder if isinstance(encoder, TableEncoder) else None
 
 
 def input_dtype(model: Any) -> torch.dtype:
-    """The precision of the input: double where single precision could not hold the columns."""
-    return torch.float64 if hasattr(model, "column_shift_") else torch.float32
+    """The precision of the input: double where single precision might not hold the columns."""
+    double = hasattr(model, "column_shift_") or table_encoder(model) is not None
+    return torch.float64 if double else torch.float32
 
 
 def as_rows(model: Any, X: Tensor) -> Tensor:
-    """Rows as the method sees them: in the units that it computes in, images with channels first or flat."""
+    """Rows as the method sees them: encoded, in the units that it computes in, images with channels first or flat."""
+    if (table := table_encoder(model)) is not None:
+        X = NumberColumns(table)(X)
     if hasattr(model, "column_shift_"):
         X = (X - torch.from_numpy(model.column_shift_)) / torch.from_numpy(model.column_scale_)
     X = X.float()
