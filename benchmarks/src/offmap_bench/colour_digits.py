@@ -18,19 +18,12 @@ from offmap.dependence.disentangle import CodeGroup
 SIDE = 32
 # The share of the bundled digits that serves as a test split, which they do not have.
 _TEST_SHARE = 0.25
-
-
-def code_groups(style: int) -> dict[str, CodeGroup]:
-    """Returns the codes of the thesis, with a style code of any width; it holds what digit and colour do not say."""
-    return {
-        "digit": CodeGroup(32, target="class"),
-        "colour": CodeGroup(32, target="fraction", weight=10.0),
-        "style": CodeGroup(style),
-    }
-
-
-# The thesis's style code has 64 numbers, in which the digit finds room.
-GROUPS = code_groups(style=16)
+# The codes of the thesis. The style holds what neither the digit nor the colour says.
+GROUPS = {
+    "digit": CodeGroup(32, target="class"),
+    "colour": CodeGroup(32, target="fraction", weight=10.0),
+    "style": CodeGroup(64),
+}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ PAGE = Page(
     name="negative-sampling",
     title="Negative Sampling in Variational Autoencoders",
     about="Autoencoders that are trained to push negatives away from the prior.",
-    items=("vae-noise", "vae-noise-colour", "vae-negatives", "vae-negatives-colour", "vae-negatives-colour-causes"),
+    items=("vae-noise", "vae-noise-colour", "vae-negatives", "vae-negatives-colour"),
     claims=(
         Claim(
             item="Fashion-MNIST → MNIST, Bernoulli likelihood fails",

@@ -1,13 +1,12 @@
 """The tables of Negative Sampling in Variational Autoencoders."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate
 
 from offmap.data import load
@@ -18,11 +17,9 @@ from offmap_bench.table import Table
 SOURCE = "Negative Sampling in Variational Autoencoders"
 METRICS = ("auroc_bpd", "auroc_kl", "test_bpd", "ood_bpd")
 GREY, COLOUR = "fashion-mnist → mnist", "cifar10 → svhn"
-AUXILIARY = "tiny-imagenet"
-COARSER, PALER, SOFTENED = (f"{AUXILIARY}, {change}" for change in ("coarser", "paler", "softened"))
+AUXILIARY, SOFTENED = "tiny-imagenet", "tiny-imagenet, softened"
 Images = NDArray[np.uint8]
 Profile = Mapping[str, object]
-Change = Callable[[Tensor, np.random.Generator], Tensor]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +28,7 @@ class Setting:
 
     Args:
         likelihood: Likelihood of the decoder.
-        negatives: Source of negatives: a synthetic one, an auxiliary data set, or this set changed.
+        negatives: Source of negatives: a synthetic one, an auxiliary data set, or this set "softened".
         objective: Training objective.
         conv_factor: Multiplies the channels of the networks.
         images: Maximum number of training images.
@@ -57,7 +54,7 @@ class Setting:
         """The unfitted detector."""
         settings: dict[str, Any] = {
             "likelihood": self.likelihood,
-            "negatives": self.source(),
+            "negatives": softened(images(AUXILIARY, "train", 6_000)) if self.negatives == SOFTENED else self.negatives,
             "objective": self.objective,
             "conv_factor": self.conv_factor,
             "epochs": self.epochs,
@@ -68,12 +65,6 @@ class Setting:
             "calibration": 0.01,
         }
         return VAEDetector(random_state=seed, **settings | {"novelty_score": "bpd"} | more)
-
-    def source(self) -> Images | str | None:
-        """The negatives as the detector takes them."""
-        if self.negatives not in CHANGES:
-            return self.negatives
-        return changed(images(AUXILIARY, "train", 6_000), *CHANGES[self.negatives])
 
 
 def images(name: str, part: Literal["train", "test"], most: int) -> Images:
@@ -87,35 +78,17 @@ def images(name: str, part: Literal["train", "test"], most: int) -> Images:
     return X[order[:most]]
 
 
-def changed(X: Images, *changes: Change, seed: int = 0) -> Images:
-    """Colour images after some changes."""
+def softened(X: Images, seed: int = 0) -> Images:
+    """Colour images of which two thirds are coarser by 2 or 4, and half have less contrast."""
     rng, tones = np.random.default_rng(seed), torch.from_numpy(X).permute(0, 3, 1, 2).float()
-    for change in changes:
-        tones = change(tones, rng)
-    return tones.round().byte().permute(0, 2, 3, 1).numpy()
-
-
-def coarsened(tones: Tensor, rng: np.random.Generator) -> Tensor:
-    """Images of which two thirds are coarser by 2 or 4."""
-    coarseness = torch.from_numpy(rng.choice([1, 2, 4], len(tones)))
+    coarseness = torch.from_numpy(rng.choice([1, 2, 4], len(X)))
     for factor in (2, 4):
         coarse = avg_pool2d(tones[coarseness == factor], factor)
         tones[coarseness == factor] = interpolate(coarse, scale_factor=factor, mode="bilinear")
-    return tones
-
-
-def paled(tones: Tensor, rng: np.random.Generator) -> Tensor:
-    """Images of which half have less contrast, down to a quarter."""
-    contrast = torch.from_numpy(np.where(rng.random(len(tones)) < 0.5, rng.uniform(0.25, 1, len(tones)), 1.0))
+    contrast = torch.from_numpy(np.where(rng.random(len(X)) < 0.5, rng.uniform(0.25, 1, len(X)), 1.0))
     means = tones.mean((2, 3), keepdim=True)
-    return means + contrast.float()[:, None, None, None] * (tones - means)
-
-
-CHANGES: dict[str | None, tuple[Change, ...]] = {
-    COARSER: (coarsened,),
-    PALER: (paled,),
-    SOFTENED: (coarsened, paled),
-}
+    paled = means + contrast.float()[:, None, None, None] * (tones - means)
+    return paled.round().byte().permute(0, 2, 3, 1).numpy()
 
 
 def measure(setting: Setting, column: str, seed: int) -> dict[str, float]:

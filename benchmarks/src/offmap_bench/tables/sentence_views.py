@@ -110,24 +110,4 @@ VIEWS = Table(
     formats=dict.fromkeys(METRICS, ".2%"),
 )
 
-LONGER = Table(
-    name="sentence-views-longer",
-    source=f"{SOURCE}, table 2.2",
-    caption="Two views against the total correlation of four, on five times as many sentences.",
-    rows={name: VIEWS.rows[name] for name in ("MI-fix", "TC-Tree")},
-    columns=(DROPOUT,),
-    metrics=METRICS,
-    measure=measure,
-    seeds={"cpu": range(5), "paper": range(10)},
-    profiles={"cpu": {"sentences": 2_000, "pairs": 500, "tune_layers": 1, "batch_size": 64, "lr": 2e-4}, "paper": {}},
-    printed={
-        key: value for key, value in VIEWS.printed.items() if key[0] in ("MI-fix", "TC-Tree") and key[1] == DROPOUT
-    },
-    needs=("sentences", "sts"),
-    notes="As `sentence-views`, with 2,000 training sentences in 31 steps of 64, the last layer trained, five seeds, "
-    "and 500 pairs of each set. Both rows of a seed see the same sentences, so the claim compares them seed by seed.",
-    higher_is_better=VIEWS.higher_is_better,
-    formats=VIEWS.formats,
-)
-
-TABLES = (VIEWS, LONGER)
+TABLES = (VIEWS,)
