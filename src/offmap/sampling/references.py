@@ -24,9 +24,6 @@ class Reference(Protocol):
     def log_prob(self, x: Tensor) -> Tensor:
         """Returns the joint log density of each point ``(..., n, d)``."""
 
-    def toward(self, other: Self, weight: float) -> Self:
-        """Interpolates the moments: 0 gives this reference, 1 gives ``other``."""
-
 
 def moments(x: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and variance of each dimension over the samples of each context, ``(..., 1, d)``, without a gradient."""
