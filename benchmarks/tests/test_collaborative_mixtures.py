@@ -33,7 +33,7 @@ def test_known_components_rank_by_the_true_ratio() -> None:
 
 
 def test_no_row_is_both_learnt_from_and_asked_about() -> None:
-    for problem in (mixtures.gaussians(3), mixtures.digits(3)):
+    for problem in (mixtures.gaussians(3), mixtures.digits(3), mixtures.apart(3)):
         learnt = {row.tobytes() for row in problem.X}
         # Some of the small digits are drawn twice, pixel by pixel.
         assert np.mean([row.tobytes() in learnt for row in problem.asked]) < 0.01

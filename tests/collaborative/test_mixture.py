@@ -1,6 +1,7 @@
 """Mixtures of shared components: the ratio, the loss of an episode, streams, and what the default is good for."""
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from offmap.collaborative import RatioDetector
-from offmap.collaborative.episodes import Episodes, episode_loss
+from offmap.collaborative import RatioDetector, SeparateGaussianDetector, ratio
+from offmap.collaborative.episodes import Episodes, Repeated, episode_loss, fit_components
 from offmap.collaborative.mixture import MixtureHead
 from offmap.collaborative.observations import Observations
 from offmap.metrics import entity_auroc
+from offmap.train import History
 from tests.collaborative.problems import ring
 from tests.collaborative.test_ratio import digit_entities, mean_auc
 
@@ -86,6 +88,66 @@ def test_an_epoch_of_episodes_holds_every_observation_once(counts: list[int], si
             assert int((episode == one).sum()) <= 32
 
 
+def test_episodes_are_new_groups_of_rows_in_each_epoch_and_few_rows_are_passed_over_more_than_once() -> None:
+    torch.manual_seed(0)
+    entities = torch.repeat_interleave(torch.arange(3), 90)
+    episodes = Episodes(Observations(torch.zeros(270, 1), torch.arange(270), entities), 100)
+
+    def groups() -> set[frozenset[int]]:
+        return {frozenset(rows[of == one].tolist()) for rows, _, of in episodes for one in of.unique()}
+
+    assert len(groups()) == 9
+    assert not groups() & groups()
+    assert len(episodes) == 3
+    for least, batches in ((1, 3), (3, 3), (4, 6), (7, 9)):
+        repeated = Repeated(episodes, least)
+        assert len(list(repeated)) == len(repeated) == batches
+        seen = torch.cat([rows for rows, _, _ in repeated]).bincount()
+        assert (seen == batches // 3).all()
+
+
+def test_a_small_table_is_learnt_as_well_as_by_one_gaussian_per_entity() -> None:
+    found = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        centres, entities = 2 * rng.normal(size=(20, 5)), np.repeat(np.arange(20), 10)
+        X, fresh = (centres[entities] + rng.normal(size=(200, 5)) for _ in range(2))
+        own = entities[:, None] == np.arange(20)
+        models = [cls(calibration=0.0, random_state=seed) for cls in (RatioDetector, SeparateGaussianDetector)]
+        found.append([entity_auroc(model.fit(X, entities).familiarity(fresh), own, ~own).mean() for model in models])
+    default, plain = np.mean(found, axis=0)
+    assert default > plain - 0.02
+
+
+def test_columns_may_have_any_units() -> None:
+    X, entities = ring(6, 40)
+    settings: dict[str, Any] = {"epochs": 5, "calibration": 0.0, "random_state": 0}
+    plain = RatioDetector(**settings).fit(X, entities).familiarity(X)
+    other = RatioDetector(**settings).fit(1e3 * X + [0, 50], entities).familiarity(1e3 * X + [0, 50])
+    np.testing.assert_allclose(plain, other, atol=0.02)
+
+
+def test_rows_that_say_when_to_stop_are_not_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, entities = ring()
+    seen = []
+
+    def spied(*given: Any) -> History:
+        seen.extend(set(part.index.tolist()) for part in given if isinstance(part, Observations))
+        return fit_components(*given)
+
+    monkeypatch.setattr(ratio, "fit_components", spied)
+    RatioDetector(epochs=1, calibration=0.0, random_state=0).fit(X, entities)
+    training, validation = seen
+    assert not training & validation
+    assert (len(training), len(training | validation)) == (162, 180)
+
+
+def test_dropout_stands_after_each_hidden_layer() -> None:
+    X, entities = ring()
+    detector = RatioDetector(dropout=(0.5, 0.2), epochs=1, calibration=0.0, random_state=0).fit(X, entities)
+    assert [layer.p for layer in detector.features_.modules() if isinstance(layer, torch.nn.Dropout)] == [0.5, 0.2]
+
+
 def test_a_stream_ends_where_one_batch_would_and_known_entities_are_found_as_new_ones() -> None:
     X, entities = ring(8, 60)
     detector = RatioDetector(epochs=5, calibration=0.0, random_state=0).fit(X, entities)
@@ -144,7 +206,7 @@ def test_the_rows_of_all_hold_an_entitys_own_by_its_share_and_the_weight_of_the_
     centres = np.array([[6.0, 0.0], [-6.0, 0.0]])
     entities = np.repeat([0, 1], sizes)
     X = centres[entities] + rng.normal(size=(300, 2))
-    settings = {"epochs": 150, "patience": None, "lr": 1e-2, "calibration": 0.0, "random_state": 0}
+    settings: dict[str, Any] = {"epochs": 150, "patience": None, "lr": 1e-2, "calibration": 0.0, "random_state": 0}
     detector = RatioDetector(**settings).fit(X, entities)
     found = detector.familiarity(centres)
     np.testing.assert_allclose(np.diag(found), np.log(300 / np.array(sizes)), atol=0.12)

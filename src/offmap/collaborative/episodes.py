@@ -15,6 +15,8 @@ from offmap.train import Batch, History, descend, train
 
 # Rows of an entity that make an episode, and validation rows that are compared with one another.
 _ROWS, _COMPARED = 32, 512
+# Steps per epoch, at least: few rows make few batches, and 50 epochs of one batch each would teach next to nothing.
+_STEPS = 4
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,29 @@ class Episodes:
     @staticmethod
     def _episodes_of(counts: Tensor) -> Tensor:
         return (counts + _ROWS - 1) // _ROWS
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Batches of as many passes over the rows as it takes to have ``least`` batches.
+
+    Args:
+        once: The batches of one pass.
+        least: Batches per epoch.
+    """
+
+    once: Episodes
+    least: int
+
+    def __len__(self) -> int:
+        return self._passes() * len(self.once)
+
+    def __iter__(self) -> Iterator[Batch]:
+        for _ in range(self._passes()):
+            yield from self.once
+
+    def _passes(self) -> int:
+        return -(-self.least // len(self.once))
 
 
 def episode_loss(head: MixtureHead, features: Tensor, entities: Tensor, episodes: Tensor, shares: Tensor) -> Tensor:
@@ -106,7 +131,7 @@ def fit_components(
     optimizer = optimizer_of(network, None, schedule)
     return train(
         descend(optimizer, terms),
-        Episodes(observed, schedule.batch_size),
+        Repeated(Episodes(observed, schedule.batch_size), _STEPS),
         epochs=schedule.epochs,
         state={"network": network, "optimizer": optimizer},
         validate=(lambda: _validation_loss(features, head, observed, validation)) if len(validation) else None,

@@ -58,9 +58,10 @@ class RatioDetector(EmbeddingDetector):
 
     Args:
         head: "mixture": shares of components, which take no search and suit many entities with few rows each; with few
-            entities and many rows of each the size of its ratios is less exact than that of "two_tower". "concat" is
-            the paper's perceptron of row and embedding. "two_tower" is the inner product of features of the row with
-            the embedding; it learns from all pairs of a batch at once.
+            entities and many rows of each the size of its ratios is less exact than that of "two_tower". An epoch has
+            at least four steps: a small table is passed over more than once. "concat" is the paper's perceptron of row
+            and embedding. "two_tower" is the inner product of features of the row with the embedding; it learns from
+            all pairs of a batch at once.
         embedding: For "concat" and "two_tower": where embeddings start, see above.
         embedding_size: Number of components, more than there are kinds of rows; width of random embeddings; number of
             clusters of "pseudo".

@@ -41,7 +41,7 @@ TABLES = (
         notes="Every field has an equal part of the 100 numbers of a user's vector; the film has as many as a field. "
         "Films of the made-up pairs come as often as in the exposures, so popularity alone gives 50. Of the exposures, "
         "5 % stop the training and 5 % are judged. The last row knows the first films of each user only and serves the "
-        "stream.",
+        "stream. One seed: these are the very vectors that the other tables start from.",
         higher_is_better={"auroc": True},
         formats={"auroc": ".2%", "epochs": ".0f", "width": ".0f"},
     ),
