@@ -80,11 +80,11 @@ def test_mixtures_of_pairs_in_files_are_those_of_a_loop_over_all_pairs(tmp_path:
     model = first.fit_files(tmp_path, entity="shop", row="item", X=X)
     held_out = np.random.default_rng(0).choice(5000, 500, replace=False)
     kept = np.setdiff1d(np.arange(5000), held_out)
+    features: Any = model.features_.eval()
+    head: Any = model.head_
     with torch.no_grad():
-        components = model.features_.eval()(torch.from_numpy(X)).double().numpy()
-        prior, worth = (
-            values.double().numpy() for values in (model.head_.prior.softmax(0), model.head_.log_worth.exp())
-        )
+        components = features(torch.from_numpy(X)).double().numpy()
+        prior, worth = head.prior.softmax(0).double().numpy(), float(head.log_worth.exp())
     for entity in range(30):
         own = components[rows[kept][entities[kept] == entity]]
         shares = (own.sum(axis=0) + worth * prior) / (len(own) + worth)

@@ -106,7 +106,8 @@ TABLES = (
         formats={"rows / s": ",.0f", "MiB above the start": ",.0f"},
         notes="The pairs are of 10,000 items with 20 features and of 100,000 entities with 32 features each; both "
         "passes count. Features, and the network of the mixture, are those of a fit of 20,000 pairs in memory, which "
-        "does not count. Two towers train on all pairs, in batches of 512. The VAE has 20 features and batches of 4,096 "
-        "rows. One thread. Memory is the process's peak (Linux) less the peak before the fit, with the libraries loaded and the files written.",
+        "does not count. Two towers train on all pairs, in batches of 512. The VAE has 20 features and batches of "
+        "4,096 rows. One thread. Memory is the process's peak (Linux) less the peak before the fit, with the libraries "
+        "loaded and the files written.",
     ),
 )
