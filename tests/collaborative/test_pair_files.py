@@ -13,6 +13,7 @@ import offmap
 from offmap.collaborative import ClosedFormDetector, RatioDetector
 from offmap.collaborative.pair_training import PairBatches
 from offmap.metrics import auroc
+from offmap.scale import merge
 
 
 def pairs(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -180,3 +181,19 @@ def test_towers_trained_on_files_know_their_entities_as_those_trained_in_memory(
     streamed.save(tmp_path / "model.safetensors")
     again = offmap.load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(again.novelty(X, others, rows=fresh), streamed.novelty(X, others, rows=fresh))
+
+
+def test_models_of_several_folders_merge_into_that_of_all(tmp_path: Path) -> None:
+    X, rows, entities = pairs(4000)
+    fresh = pairs(1000, seed=1)
+    first = ClosedFormDetector(features="fourier", calibration=0.0, random_state=0)
+    first.fit(X, entities[:800], rows=rows[:800])
+    shards = []
+    for place, part in enumerate(np.array_split(np.arange(4000), [300, 1900])):
+        (tmp_path / str(place)).mkdir()
+        write(tmp_path / str(place), rows[part], entities[part], 700)
+        shards.append(first.fit_files(tmp_path / str(place), entity="shop", row="item", X=X))
+    merged = merge(shards, X[fresh[1]], fresh[2])
+    one = merge([first.fit_files(tmp_path, entity="shop", row="item", X=X)], X[fresh[1]], fresh[2])
+    novelties = (model.novelty(X, fresh[2], rows=fresh[1]) for model in (merged, one))
+    np.testing.assert_allclose(*novelties, rtol=1e-5, atol=1e-5)
