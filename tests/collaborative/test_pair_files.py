@@ -1,5 +1,6 @@
 """Models of pairs in files equal those of pairs in memory."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,11 @@ import pandas as pd
 import pytest
 import torch
 
+import offmap
 from offmap.collaborative import ClosedFormDetector, RatioDetector
+from offmap.collaborative.pair_training import PairBatches
+from offmap.metrics import auroc
+from offmap.scale import merge
 
 
 def pairs(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -76,11 +81,11 @@ def test_mixtures_of_pairs_in_files_are_those_of_a_loop_over_all_pairs(tmp_path:
     model = first.fit_files(tmp_path, entity="shop", row="item", X=X)
     held_out = np.random.default_rng(0).choice(5000, 500, replace=False)
     kept = np.setdiff1d(np.arange(5000), held_out)
+    features: Any = model.features_.eval()
+    head: Any = model.head_
     with torch.no_grad():
-        components = model.features_.eval()(torch.from_numpy(X)).double().numpy()
-        prior, worth = (
-            values.double().numpy() for values in (model.head_.prior.softmax(0), model.head_.log_worth.exp())
-        )
+        components = features(torch.from_numpy(X)).double().numpy()
+        prior, worth = head.prior.softmax(0).double().numpy(), float(head.log_worth.exp())
     for entity in range(30):
         own = components[rows[kept][entities[kept] == entity]]
         shares = (own.sum(axis=0) + worth * prior) / (len(own) + worth)
@@ -121,3 +126,74 @@ def test_embeddings_beside_rows_need_pairs_in_memory(tmp_path: Path) -> None:
     detector = RatioDetector(head="concat", epochs=1, random_state=0).fit(X, entities, rows=rows)
     with pytest.raises(ValueError, match='fit_files needs head="mixture" or "two_tower"'):
         detector.fit_files(tmp_path, entity="shop", row="item", X=X)
+    with pytest.raises(ValueError, match='train=True needs head="two_tower"'):
+        RatioDetector().fit_files(tmp_path, entity="shop", row="item", X=X, train=True)
+
+
+def test_towers_trained_on_files_are_those_of_the_same_batches_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, rows, entities = pairs(3000)
+    ids = np.array([f"shop {entity:02d}" for entity in entities])
+    write(tmp_path, rows, ids, 700)
+    seen: list[tuple[torch.Tensor, ...]] = []
+    original = PairBatches.__iter__
+
+    def noted(batches: PairBatches) -> Any:
+        for batch in original(batches):
+            seen.append(batch)
+            yield batch
+
+    monkeypatch.setattr(PairBatches, "__iter__", noted)
+    towers = RatioDetector(head="two_tower", embedding_size=4, epochs=3, patience=None, random_state=0)
+    model = towers.fit_files(tmp_path, entity="shop", row="item", X=X, train=True)
+    # Of 3,000 pairs 300 are held out and 300 watched; the others come once per epoch.
+    steps, given = len(seen) // 3, Counter(zip(rows.tolist(), entities.tolist(), strict=True))
+    for epoch in range(3):
+        index, codes = (
+            torch.cat(part).tolist() for part in zip(*seen[epoch * steps : (epoch + 1) * steps], strict=True)
+        )
+        came = Counter(zip(index, codes, strict=True))
+        assert (came.total(), came <= given) == (2400, True)
+    memory = list(seen)
+    monkeypatch.setattr(PairBatches, "__iter__", lambda batches: iter([memory.pop(0) for _ in range(len(batches))]))
+    again = towers.fit_files(tmp_path, entity="shop", row="item", X=X, train=True)
+    assert not memory
+    for name, weights in model.features_.state_dict().items():
+        torch.testing.assert_close(weights, again.features_.state_dict()[name], rtol=0, atol=0)
+
+
+def test_towers_trained_on_files_know_their_entities_as_those_trained_in_memory(tmp_path: Path) -> None:
+    X, rows, entities = pairs(6000)
+    write(tmp_path, rows, entities, 900)
+    _, fresh, others = pairs(3000, seed=1)
+    towers = RatioDetector(head="two_tower", embedding_size=4, epochs=8, alpha=0.1, random_state=0)
+    streamed = towers.fit_files(tmp_path, entity="shop", row="item", X=X, train=True)
+    memory = towers.fit(X, entities, rows=rows)
+    strangers = (others + 15) % 30
+    found = []
+    for model in (streamed, memory):
+        own, foreign = (model.raw_novelty(X, each, rows=fresh) for each in (others, strangers))
+        found.append(auroc(own, foreign))
+    assert min(found) > 0.75
+    assert abs(found[0] - found[1]) < 0.03
+    assert 0.06 < (streamed.predict(X, others, rows=fresh) == -1).mean() < 0.14
+    streamed.save(tmp_path / "model.safetensors")
+    again = offmap.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(again.novelty(X, others, rows=fresh), streamed.novelty(X, others, rows=fresh))
+
+
+def test_models_of_several_folders_merge_into_that_of_all(tmp_path: Path) -> None:
+    X, rows, entities = pairs(4000)
+    fresh = pairs(1000, seed=1)
+    first = ClosedFormDetector(features="fourier", calibration=0.0, random_state=0)
+    first.fit(X, entities[:800], rows=rows[:800])
+    shards = []
+    for place, part in enumerate(np.array_split(np.arange(4000), [300, 1900])):
+        (tmp_path / str(place)).mkdir()
+        write(tmp_path / str(place), rows[part], entities[part], 700)
+        shards.append(first.fit_files(tmp_path / str(place), entity="shop", row="item", X=X))
+    merged = merge(shards, X[fresh[1]], fresh[2])
+    one = merge([first.fit_files(tmp_path, entity="shop", row="item", X=X)], X[fresh[1]], fresh[2])
+    novelties = (model.novelty(X, fresh[2], rows=fresh[1]) for model in (merged, one))
+    np.testing.assert_allclose(*novelties, rtol=1e-5, atol=1e-5)

@@ -92,6 +92,21 @@ def test_eight_shards_of_the_closed_form_equal_one_fit(features: Literal["fourie
     np.testing.assert_array_equal(merged.entity_counts_, np.bincount(entities))
 
 
+def test_a_shard_may_be_one_row_and_no_shard_may_be_empty() -> None:
+    X, entities = many_entities(1000)
+    fresh, theirs = many_entities(200, seed=1)
+    first = ClosedFormDetector(features="fourier", calibration=0.0, random_state=0).fit(X[:500], entities[:500])
+    merged, one = (
+        merge([first.fit_shard(X[part], entities[part]) for part in np.split(np.arange(1000), cuts)], fresh, theirs)
+        for cuts in ([1, 2], [])
+    )
+    np.testing.assert_allclose(merged.novelty(fresh, theirs), one.novelty(fresh, theirs), rtol=1e-6, atol=1e-6)
+    with pytest.raises(ValueError, match="0 sample"):
+        first.fit_shard(X[:0], entities[:0])
+    with pytest.raises(ValueError, match="0 sample"):
+        MahalanobisDetector().fit_shard(X[:0])
+
+
 def test_one_shard_of_the_rows_of_a_fit_scores_as_that_fit() -> None:
     X, entities = many_entities(1500)
     fitted = ClosedFormDetector(features="fourier", calibration=0.0, random_state=0).fit(X, entities)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from offmap.arrays import Rows
 from offmap.collaborative.closed_form_moments import ClosedFormMoments
 from offmap.collaborative.entities import EntityTable
-from offmap.collaborative.ids import Ids, Places, check_ids, same_kind
+from offmap.collaborative.ids import Ids, Places, check_ids
 from offmap.collaborative.learning import Learner, observations
 from offmap.collaborative.levels import merged, pooled
 from offmap.collaborative.observations import Observations, check_index
@@ -48,8 +48,10 @@ class PairFiles:
     detector: Any
 
     @classmethod
-    def open(cls, detector: Any, path: str | os.PathLike[str], entity: str, row: str | None, X: Any) -> Self:
-        """Opens the files and draws the pairs that a fitted detector holds out.
+    def open(
+        cls, detector: Any, path: str | os.PathLike[str], entity: str, row: str | None, X: Any, *, reset: bool = False
+    ) -> Self:
+        """Opens the files and draws the pairs that a detector holds out.
 
         Args:
             detector: The detector.
@@ -57,11 +59,13 @@ class PairFiles:
             entity: Name of the column of entities.
             row: Name of the column with the row of ``X`` of each pair; None if all other columns are features.
             X: The rows that ``row`` refers to.
+            reset: Whether the detector is yet to be fitted, to these rows.
         """
-        check_is_fitted(detector, "promise_")
+        if not reset:
+            check_is_fitted(detector, "promise_")
         if (row is None) != (X is None):
             raise ValueError("give row and X together, or neither: row is a column of places in X")
-        rows = None if X is None else detector._checked(X)
+        rows = None if X is None else detector._rows(X, reset=True) if reset else detector._checked(X)
         source = ParquetRows.open(path, None if row is None else [row], other=[entity])
         count = min(round(detector.calibration * len(source)), _MOST_HELD_OUT)
         drawn = as_generator(detector.random_state).choice(len(source), count, replace=False)
@@ -82,9 +86,8 @@ class PairFiles:
         """
         table, learner = model.entities_, _learner(model, levels=False)
         for ids, seen in self._observed():
-            if len(table):
-                same_kind(table.ids, ids, self.entity)
-            places = table.find(ids)
+            # An empty table does not know yet of which type its ids are.
+            places = table.find(ids) if len(table) else np.full(len(ids), -1)
             (old,), (new,) = np.nonzero(places >= 0), np.nonzero(places < 0)
             if len(old):
                 at = torch.from_numpy(places[old]).to(model.device)

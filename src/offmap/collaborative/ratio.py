@@ -6,24 +6,30 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal, Self, final
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from offmap.arrays import to_tensor
+from offmap.batches import Sampler
 from offmap.collaborative.embedding_detector import EmbeddingDetector
 from offmap.collaborative.episodes import fit_components
 from offmap.collaborative.features import RangePenalty
+from offmap.collaborative.given import label_set
 from offmap.collaborative.heads import ConcatHead, InnerProductHead, RatioHead, concat_features, tower_features
 from offmap.collaborative.mixture import ComponentFeatures, MixtureHead, MixtureSolver, feature_sums
 from offmap.collaborative.networks import RowNetwork
 from offmap.collaborative.newton import NewtonSolver
 from offmap.collaborative.observations import Observations
 from offmap.collaborative.pair_files import PairFiles
+from offmap.collaborative.pair_training import CodedPairs, PairBatches
 from offmap.collaborative.parts import Learned
 from offmap.collaborative.scoring import all_features
 from offmap.collaborative.search import RatioSearch
 from offmap.collaborative.training import EMBEDDING_LR_FACTOR, Schedule, contrast_loss, fit_jointly
 from offmap.nets.image_rule import is_image
 from offmap.parameters import Count, NonNegative, Positive
+from offmap.random_state import draw_seed, local_seed
 
 # Factor of first embeddings for an inner product, and rows of all entities that new embeddings are found with.
 _SMALL, _SAMPLE = 0.1, 512
@@ -94,30 +100,67 @@ class RatioDetector(EmbeddingDetector):
     embedding_decay: NonNegative = 1e-3
     embedding_lr_factor: Positive | None = None
 
-    def fit_files(self, path: str | os.PathLike[str], *, entity: str, row: str | None = None, X: Any = None) -> Self:
-        """Returns a model of all pairs in Parquet files, with the networks of this one.
+    def fit_files(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        entity: str,
+        row: str | None = None,
+        X: Any = None,
+        train: bool = False,
+    ) -> Self:
+        """Returns a model of all pairs in Parquet files, of which a row group at a time is read.
 
-        The networks may have been trained on a sample. Embeddings are found from all pairs, as ``partial_fit`` finds
-        them in a stream; those of "mixture" are the same as if all pairs were in memory. Two passes read a row group at
-        a time: memory grows with the number of entities, not of pairs. A share ``calibration`` of the pairs, of at most
-        100,000, is held out and sets the threshold.
+        By default the networks are those of this model, which a sample may have trained. Embeddings are found from all
+        pairs in one pass, as ``partial_fit`` finds them in a stream; those of "mixture" are the same as if all pairs
+        were in memory. A second pass measures levels and the threshold, for which a share ``calibration`` of the pairs,
+        of at most 100,000, is held out. Memory grows with the number of entities, not of pairs.
 
         Args:
             path: A Parquet file, or a folder of them.
             entity: Name of the column of entities.
             row: Name of the column with the row of ``X`` of each pair; by default all other columns are features.
             X: The rows that ``row`` refers to.
+            train: Whether to train new networks on the files, which are read once more per epoch; for "two_tower" with
+                random embeddings, and with ``row`` and ``X``.
         """
-        files = PairFiles.open(self, path, entity, row, X)
         if self.head == "concat":
             raise ValueError('fit_files needs head="mixture" or "two_tower"; fit pairs of "concat" in memory')
+        plain = self.head == "two_tower" and self.embedding == "random" and self.encoder is None
+        if train and (not plain or X is None):
+            raise ValueError('train=True needs head="two_tower", embedding="random", no encoder, and row and X')
         model = copy(self)
+        rng = model._start() if train else None
+        files = PairFiles.open(model, path, entity, row, X, reset=train)
+        if rng is not None:
+            with local_seed(draw_seed(rng)):
+                model._train_on_files(files, rng)
         model._build_table()
         with torch.no_grad():
             files.stream_into(model)
         model.centre_ = model.entities_.column("embedding").mean(dim=0)
         found: Self = files.calibrated(model)
         return found
+
+    def _train_on_files(self, files: PairFiles, rng: np.random.Generator) -> None:
+        assert files.X is not None
+        self.labels_, X = label_set(None), to_tensor(files.X, self.device)
+        pairs = CodedPairs.of(files.source, files.entity, len(X))
+        validation = pairs.watched(self.validation, files.held_out, rng)
+        watched = pairs.observations(X, validation)
+        first = _SMALL * torch.randn(len(pairs.ids), self.embedding_size, device=self.device)
+        first = torch.cat([first, torch.zeros_like(first[:, :1])], dim=1)
+        self.embedding_size_ = first.shape[1]
+        body = self._body()
+        features, head = self._new_ratio(body)
+        solver = self._new_solver()
+        self._use_parts(features, head, solver)
+        body.fit(X)
+        left_out = np.union1d(files.held_out, validation)
+        batches = PairBatches.of(pairs, self.batch_size, left_out, self.device)
+        split = watched.none(), watched if self.patience is not None else watched.none()
+        embeddings = self._train(features, head, split, first, batches)
+        solver.prepare(all_features(features, X[watched.sample(_SAMPLE)]), embeddings)
 
     def _build_parts(self) -> None:
         if self.head == "mixture":
@@ -168,7 +211,7 @@ class RatioDetector(EmbeddingDetector):
         features, head = self._new_ratio(body)
         features.to(self.device), head.to(self.device)
         body.fit(observed.X)
-        embeddings = self._train(features, head, observed, first)
+        embeddings = self._train(features, head, Schedule.of(self).split(observed), first)
         if means is not None:
             self._use_parts(features, head, means)
             return Learned({"embedding": embeddings})
@@ -181,10 +224,17 @@ class RatioDetector(EmbeddingDetector):
         with torch.no_grad():
             return Learned({"embedding": solver(known, observed)}, known)
 
-    def _train(self, features: nn.Module, head: RatioHead, observed: Observations, first: Tensor) -> Tensor:
+    def _train(
+        self,
+        features: nn.Module,
+        head: RatioHead,
+        observed: tuple[Observations, Observations],
+        first: Tensor,
+        batches: Sampler | None = None,
+    ) -> Tensor:
         vectors = nn.Embedding.from_pretrained(first, freeze=not self.tune_embeddings, sparse=True)
         schedule = Schedule.of(self)
-        training, validation = schedule.split(observed)
+        training, validation = observed
         self.history_ = fit_jointly(
             contrast_loss(features, head),
             nn.ModuleList([features, head]),
@@ -194,6 +244,7 @@ class RatioDetector(EmbeddingDetector):
             schedule,
             self.embedding_decay,
             self._lr_factor(),
+            batches,
         )
         return vectors.weight.detach()
 

@@ -11,7 +11,7 @@ from offmap.collaborative.heads import RatioHead
 from offmap.collaborative.observations import Observations
 from offmap.random_state import local_seed
 from offmap.ratio import ratio_loss
-from offmap.train import Batch, Batches, History, descend, train
+from offmap.train import Batch, Batches, History, Sampler, descend, train
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 Terms = Callable[[Batch], dict[str, Tensor]]
@@ -91,6 +91,7 @@ def fit_jointly(
     schedule: Schedule,
     decay: float = 0.0,
     lr_factor: float = 1.0,
+    batches: Sampler | None = None,
 ) -> History:
     """Trains a network and the embeddings of all entities with it.
 
@@ -103,6 +104,7 @@ def fit_jointly(
         schedule: How long and how fast.
         decay: Weight of the squared distance of embeddings from where they started.
         lr_factor: Step size of the embeddings, as a multiple of that of the network.
+        batches: Rows of ``observed.X`` and entities to train on, if not the observations.
     """
     first = vectors.weight.detach().clone()
 
@@ -117,7 +119,7 @@ def fit_jointly(
     optimizer = optimizer_of(network, vectors, schedule, lr_factor)
     return train(
         descend(optimizer, terms),
-        Batches((observed.index, observed.entities), schedule.batch_size),
+        Batches((observed.index, observed.entities), schedule.batch_size) if batches is None else batches,
         epochs=schedule.epochs,
         state={"network": network, "vectors": vectors, "optimizer": optimizer},
         validate=(lambda: mean_loss(terms, validation, schedule.batch_size)) if len(validation) else None,

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,27 @@ class Piece(NamedTuple):
     group: int
     first: int
     rows: int
+
+
+class Pieces(Protocol):
+    """Rows of numbers that are read piece by piece."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The row groups."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+
+    def __len__(self) -> int: ...
+
+    def read(self, piece: Piece) -> Rows:
+        """The rows of a piece."""
 
 
 @dataclass(frozen=True)
@@ -103,18 +124,23 @@ class ParquetRows:
 
     def at(self, numbers: NDArray[np.int64]) -> Rows:
         """The rows with the given numbers, which must ascend; a pass over the files that holds no more than these."""
-        found = [np.empty((0, len(self.columns)), dtype=self.dtype)]
-        for piece in self.pieces:
-            inside = numbers[np.searchsorted(numbers, piece.first) : np.searchsorted(numbers, piece.first + piece.rows)]
-            if len(inside):
-                found.append(self.read(piece)[inside - piece.first])
-        return np.concatenate(found)
+        return rows_at(self, numbers)
 
     def _table(self, piece: Piece, columns: list[str]) -> pa.Table:
         try:
             return pq.ParquetFile(piece.path).read_row_group(piece.group, columns=columns, use_threads=False)
         except (pa.ArrowException, OSError) as error:
             raise WorkFailed(f"cannot read {piece.path}: {reason_of(error)}") from error
+
+
+def rows_at(source: Pieces, numbers: NDArray[np.int64]) -> Rows:
+    """The rows with the given numbers, which must ascend, piece by piece."""
+    found = [np.empty((0, len(source.columns)), dtype=source.dtype)]
+    for piece in source.pieces:
+        inside = numbers[np.searchsorted(numbers, piece.first) : np.searchsorted(numbers, piece.first + piece.rows)]
+        if len(inside):
+            found.append(source.read(piece)[inside - piece.first])
+    return np.concatenate(found)
 
 
 def _files(path: Path) -> list[Path]:

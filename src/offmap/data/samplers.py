@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from offmap.batches import Batch
-from offmap.data.parquet_rows import ParquetRows, Piece, Rows
+from offmap.data.parquet_rows import Piece, Pieces, Rows
 from offmap.distributed import ALONE, Processes
 from offmap.random_state import torch_seed
 
@@ -49,7 +49,7 @@ class ParquetBatches:
         [3, 3, 4]
     """
 
-    source: ParquetRows
+    source: Pieces
     size: int
     buffer: int = 100_000
     left_out: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))

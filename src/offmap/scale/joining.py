@@ -113,8 +113,7 @@ def _parquet_writer(path: Path, schema: pa.Schema, use: Use) -> pq.ParquetWriter
     Row numbers and integer ids are written as differences, which are small. P-values are few: one per held-out row at
     most. The novelty has neither, and looking for it would cost most of the time.
     """
-    integers = [each.name for each in schema if each.type in (pa.int32(), pa.int64())]
-    whole = dict.fromkeys(integers if use == "result" else (), "DELTA_BINARY_PACKED")
+    whole = {each.name: "DELTA_BINARY_PACKED" for each in schema if each.type in (pa.int32(), pa.int64())}
     texts = [each.name for each in schema if not pa.types.is_primitive(each.type)]
     repeated = [*texts, *({"p_value"} & set(schema.names))] if use == "result" else texts
     packed = {name: "none" if use == "copy" or name in _DENSE else "snappy" for name in schema.names}
