@@ -97,7 +97,7 @@ PAGE = Page(
     ),
     differences={
         "4,000 steps per level": "the same",
-        "hidden units of a line grow with its variables (code)": "the same in the row that says growing; 15 in the others",
+        "hidden units of a line grow with its variables (code)": "15 in all terms; in one row they grow",
         "coloured digits: 300 epochs": "10 epochs",
         "coloured digits: all losses move all codes": "reconstruction and penalty move the style code alone",
         "sentences: BERT, a million sentences": "MiniLM, a few hundred sentences",
