@@ -19,7 +19,8 @@ def propagate(rows: Vectors, codes: NDArray[np.int64], weights: Vectors) -> NDAr
     Args:
         rows: Rows.
         codes: The class that each row is said to have, as 0, 1, …
-        weights: How much this counts for each row: 1 for a row that was read, less for others of its group.
+        weights: How much this counts for each row: 1 for a row that was read, less for others of its group, and 0 for
+            rows without a class.
 
     Reference: Zhou et al., Learning with Local and Global Consistency, NIPS 2003.
 

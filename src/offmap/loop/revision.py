@@ -10,18 +10,18 @@ from offmap.loop.propagation import propagate
 from offmap.loop.state import Label
 
 # What the name of a group counts for its rows, beside 1 for the row at its centre, which was read.
-_NAMED = 0.2
-# Rows beyond these keep their classes, the oldest first: all pairs of rows are compared.
-_MOST = 8000
+_NAMED = 0.05
+# Rows beyond these are left out, the oldest first: all pairs of rows are compared.
+_MOST = 6000
 
 
 def revised(ledger: Ledger, lesson: Mapping[int, Label]) -> dict[int, Label]:
     """The classes of the rows of a lesson, and of earlier rows whose class is a different one now.
 
     Who names a group reads a few of its rows. The row at its centre and rows with a label of their own keep their
-    class. Others take the class that spreads to them from these and from taught rows, along links between neighbours;
-    the name of their group counts less. Rows learnt earlier from a group are looked at again, since classes that are
-    named later may be theirs. A new class that would become too small keeps its rows.
+    class. Others take the class that spreads to them from these and from taught rows, along links between neighbours
+    in the whole stream; the name of their group counts less. Rows learnt earlier from a group are looked at again,
+    since classes that are named later may be theirs. A new class that would become too small keeps its rows.
 
     Args:
         ledger: The world.
@@ -33,13 +33,17 @@ def revised(ledger: Ledger, lesson: Mapping[int, Label]) -> dict[int, Label]:
     if not open_rows:
         return dict(lesson)
     said = _taught(ledger) | {number: named[number] for number in named if number in firm}
-    numbers, classes = [*open_rows, *said], sorted({*named.values(), *said.values()}, key=str)
+    classes = sorted({*named.values(), *said.values()}, key=str)
     place = {label: code for code, label in enumerate(classes)}
-    codes = np.array([place[label] for label in [*(named[number] for number in open_rows), *said.values()]])
-    weights = np.where(np.arange(len(numbers)) < len(open_rows), _NAMED, 1.0)
+    # Rows without a class have none to give, but classes spread through them.
+    others = [number for number in ledger.state.rows if number not in named][-_MOST:]
+    numbers = [*open_rows, *said, *others]
+    known = [place[label] for label in [*(named[number] for number in open_rows), *said.values()]]
+    codes = np.array([*known, *[0] * len(others)])
+    weights = np.repeat([_NAMED, 1.0, 0.0], [len(open_rows), len(said), len(others)])
     rows = ledger.spread()[0].transform(ledger.memory.vectors(ledger.classifier, numbers))
-    found = propagate(rows, codes, weights)
-    new = dict(named) | {number: classes[code] for number, code in zip(open_rows, found, strict=False)}
+    found = propagate(rows, codes, weights)[: len(open_rows)]
+    new = dict(named) | {number: classes[code] for number, code in zip(open_rows, found, strict=True)}
     return _changes(ledger, lesson, named, new)
 
 
