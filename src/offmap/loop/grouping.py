@@ -12,7 +12,7 @@ from offmap.loop.spread import Spread, Vectors, distances, means
 
 UNGROUPED = -1
 # The linkage looks at all pairs of rows: more than these are sampled, and the others are assigned afterwards.
-_MOST_WAITING, _MOST_KNOWN = 2000, 1000
+_MOST_WAITING, _MOST_KNOWN = 2500, 1000
 # Known rows of each class that are clustered with the others: about as many as an unknown class has.
 _LEAST_PER_CLASS, _WAITING_PER_KNOWN = 10, 40
 # Numbers of neighbours that are tried; small classes need few. Of two that are equally good, the first is taken.
@@ -65,11 +65,11 @@ def partition(X: NDArray[np.float32], spread: Spread, *, rng: np.random.Generato
     chosen = _sample(len(rows), _MOST_WAITING, rng)
     known = _few_per_class(spread.codes, max(_LEAST_PER_CLASS, len(chosen) // _WAITING_PER_KNOWN), rng)
     together = np.concatenate([rows[chosen], spread.rows[known]])
-    found = _clustered(together, spread.codes[known], groups)[: len(chosen)]
-    found = np.unique(found, return_inverse=True)[1].astype(np.int64)
-    codes = distances(rows, means(rows[chosen], found)).argmin(axis=1)
-    codes[chosen] = found
-    return codes
+    found = np.unique(_clustered(together, spread.codes[known], groups), return_inverse=True)[1].astype(np.int64)
+    # A group of known rows alone may be the one of rows that were not sampled.
+    codes = distances(rows, means(together, found)).argmin(axis=1)
+    codes[chosen] = found[: len(chosen)]
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
 
 
 def _clustered(rows: Vectors, known: Codes, groups: int | None) -> Codes:
