@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,10 @@ from offmap.loop import GroupView
 from offmap.openset import AnalyticClassifier, ANSClassifier
 from offmap_bench import class_learners
 from offmap_bench.class_learners import Analytic, FineTuned, Heads, NearestMean, StreamingLDA
+from offmap_bench.clusterings import Clustering, Dense, Library, Linked, Plain
 from offmap_bench.reviewer import Reviewer
+from offmap_bench.tables import open_world_discovery as discovery
+from offmap_bench.tables import open_world_figures as figures
 from offmap_bench.tables import open_world_incremental as stages
 from offmap_bench.tables import open_world_loop as loop
 
@@ -37,7 +42,7 @@ def rows_of(split: str) -> tuple[Array, Array]:
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Puts rows that are made up into the place of embedded intents."""
-    for module in (stages, loop):
+    for module in (stages, loop, discovery):
         monkeypatch.setattr(module, "embedded", lambda name, split: rows_of(split))
     monkeypatch.setattr(loop, "ROWS_PER_CLASS", {"BANKING": 28})
     monkeypatch.setattr(loop, "AnalyticClassifier", NARROW)
@@ -146,6 +151,32 @@ def test_a_person_teaches_the_classes_within_the_promise() -> None:
     assert found["random labels, as many rows"] > 0.5
     everything = loop.measure(loop.Loop(audit=0, groups=0), "BANKING α = 0.1", seed=0)
     assert everything["accuracy"] > 0.95
+
+
+def test_a_group_counts_for_the_class_that_makes_most_rows_right() -> None:
+    rng = np.random.default_rng(0)
+    truth, codes = rng.integers(0, 4, 60), rng.integers(0, 5, 60)
+    best = max(np.mean(np.array(order)[truth] == codes) for order in permutations(range(5), 4))
+    assert np.mean(discovery.matched(truth, codes)) == pytest.approx(best)
+
+
+@pytest.mark.usefixtures("made_up")
+@pytest.mark.parametrize("method", [Plain(), Linked(), Dense(least=5), Library(given=True), Library(given=False)])
+def test_classes_that_stand_apart_are_discovered(method: Clustering) -> None:
+    found = discovery.measure(method, "BANKING 25 %", seed=0)
+    assert set(found) == set(discovery.METRICS)
+    assert found["accuracy"] > (0.9 if isinstance(method, Library) else 0.6)
+    assert found["accuracy"] == pytest.approx(0.25 * found["known"] + 0.75 * found["novel"])
+    assert found["off"] == pytest.approx(abs(found["groups"] - CLASSES) / CLASSES)
+    assert found["off"] <= 0.34
+
+
+@pytest.mark.usefixtures("made_up")
+def test_the_map_shows_the_groups_of_the_first_round(tmp_path: Path) -> None:
+    _, groups = figures.first_groups("BANKING")
+    assert len(groups) >= 3
+    figures.draw_map(tmp_path / "map.png", "cpu")
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
 
 
 class World:

@@ -1,6 +1,7 @@
 """What a reviewer and a stream do to a world, and what it refuses."""
 
 import os
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -164,6 +165,21 @@ def test_a_full_disk_changes_nothing(world: OpenWorld) -> None:
     assert world.state.to_bytes() == before
     database.execute("PRAGMA max_page_count = 100000")
     world.name(largest(world), 3)
+
+
+def test_a_model_that_cannot_be_written_changes_nothing(world: OpenWorld) -> None:
+    world.name(largest(world), 3)
+    before, limits = world.state.to_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"version 2 of the model cannot be written to .*; nothing was changed"):
+            world.learn()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert world.state.to_bytes() == before
+    assert world.learn() == 2
 
 
 def test_folders_that_cannot_be_opened(tmp_path: Path) -> None:

@@ -95,6 +95,24 @@ def test_a_removed_class_leaves_no_trace() -> None:
     assert after.threshold_ == pytest.approx(before.threshold_, abs=1e-5)
 
 
+def test_removed_rows_leave_no_trace_and_only_learnt_rows_can_be_removed() -> None:
+    X, y = blobs(3)
+    wrong = y.copy()
+    wrong[:5] = 2
+    right = model().fit(X, y)
+    mended = model().fit(X, wrong).partial_fit(X[:5], y[:5]).remove_rows(X[:5], wrong[:5])
+    np.testing.assert_allclose(mended.network_.gram.numpy(), right.network_.gram.numpy(), atol=1e-9)
+    np.testing.assert_allclose(mended.novelty(X), right.novelty(X), atol=1e-5)
+    assert sorted(mended.row_labels_.tolist()) == sorted(y.tolist())
+    before = mended.novelty(X)
+    for rows, labels in ((X[:1], [2]), (X[[7, 7]], [0, 0]), (X[:1] + 1, [0])):
+        with pytest.raises(ValueError, match="was not learnt as"):
+            mended.remove_rows(rows, labels)
+    assert mended.novelty(X).tobytes() == before.tobytes()
+    bare = model(keep_rows=False).fit(X, wrong).partial_fit(X[:5], y[:5]).remove_rows(X[:5], wrong[:5])
+    np.testing.assert_allclose(bare.novelty(X), right.novelty(X), atol=1e-5)
+
+
 def test_the_threshold_follows_what_was_learnt() -> None:
     X, y = blobs(6, rows=100)
     classifier = model(rule="calibrated", calibration=0.3, alpha=0.1).fit(X[y < 3], y[y < 3])

@@ -5,22 +5,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
-from sklearn.metrics import adjusted_rand_score
 
+from offmap.loop.counting import Codes, Cuts
+from offmap.loop.diffusion import Neighbors
 from offmap.loop.spread import Spread, Vectors, distances, means
 
-Codes = NDArray[np.int64]
 UNGROUPED = -1
 # The linkage looks at all pairs of rows: more than these are sampled, and the others are assigned afterwards.
-_MOST_WAITING, _MOST_KNOWN = 2500, 1500
-# Ward's linkage joins sparse classes before dense ones. So few known rows per class keep the groups small and pure:
-# two groups of one class are named alike, but a group of two classes must be split.
-_PER_CLASS = 10
-_CANDIDATES = 80
-# Numbers of groups that agree with the known classes nearly as well as the best one are all good. The one at which the
-# cost of joining two groups rises most is taken if it rises that much, and the largest number otherwise.
-_TOLERANCE = 0.05
-_CLEAR_RISE = 1.2
+_MOST_WAITING, _MOST_KNOWN = 2500, 1000
+# Known rows of each class that are clustered with the others: about as many as an unknown class has.
+_LEAST_PER_CLASS, _WAITING_PER_KNOWN = 10, 40
+# Numbers of neighbours that are tried; small classes need few. Of two that are equally good, the first is taken.
+_NEIGHBORS = (15, 10, 5)
 # A row nearly as close to another centre as to its own fits neither.
 _CLEARLY = 0.95
 _PASSES = 10
@@ -29,10 +25,8 @@ _PASSES = 10
 def propose(X: NDArray[np.float32], spread: Spread, *, min_size: int, rng: np.random.Generator) -> Codes:
     """Puts rows that belong together into groups, and says how many groups there are.
 
-    Unknown rows and a few rows of each known class are clustered together by Ward's linkage. The tree is cut where the
-    known rows agree best with their classes (adjusted Rand index), which decides the number of groups. All rows then
-    move to the nearest centre. Rows that lie further from it than known rows from theirs, or between two centres, stay
-    ungrouped, and so do small groups.
+    The groups are those of ``partition``. Rows that lie further from the centre of their group than known rows from
+    theirs, or nearer to another centre, stay ungrouped, and so do small groups.
 
     Args:
         X: Rows to group.
@@ -42,17 +36,52 @@ def propose(X: NDArray[np.float32], spread: Spread, *, min_size: int, rng: np.ra
 
     Returns:
         The group of each row as 0, 1, …, or -1.
+    """
+    if len(X) < min_size:
+        return np.full(len(X), UNGROUPED)
+    return _kept(spread.transform(X), partition(X, spread, rng=rng), spread.reach, min_size)
+
+
+def partition(X: NDArray[np.float32], spread: Spread, *, rng: np.random.Generator, groups: int | None = None) -> Codes:
+    """Puts every row into a group.
+
+    Unknown rows and some rows of each known class are linked with their nearest neighbours, and a random walk along the
+    links gives each row new coordinates. The number of neighbours is the one with which a tree over these coordinates
+    (Ward's linkage) agrees best with the known classes. The tree also tells the number of groups. Then known rows of
+    one class are linked with each other, and all are clustered.
+
+    Args:
+        X: Rows to group.
+        spread: The known classes.
+        rng: Draws the sample that the linkage sees; other rows go to the nearest centre.
+        groups: The number of groups, those of known classes included; by default it is estimated.
+
+    Returns:
+        The group of each row as 0, 1, …
 
     Reference: Ward, Hierarchical Grouping to Optimize an Objective Function, JASA 1963.
     """
     rows = spread.transform(X)
-    if len(rows) < min_size:
-        return np.full(len(rows), UNGROUPED)
-    waiting = rows[_sample(len(rows), _MOST_WAITING, rng)]
-    known = _few_per_class(spread.codes, rng)
-    together = np.concatenate([waiting, spread.rows[known]])
-    labels = _cut(linkage(together, method="ward"), spread.codes[known])
-    return _kept(rows, _refined(rows, means(together, labels)), spread.reach, min_size)
+    chosen = _sample(len(rows), _MOST_WAITING, rng)
+    known = _few_per_class(spread.codes, max(_LEAST_PER_CLASS, len(chosen) // _WAITING_PER_KNOWN), rng)
+    together = np.concatenate([rows[chosen], spread.rows[known]])
+    found = np.unique(_clustered(together, spread.codes[known], groups), return_inverse=True)[1].astype(np.int64)
+    # A group of known rows alone may be the one of rows that were not sampled.
+    codes = distances(rows, means(together, found)).argmin(axis=1)
+    codes[chosen] = found[: len(chosen)]
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+
+
+def _clustered(rows: Vectors, known: Codes, groups: int | None) -> Codes:
+    """Groups of rows, of which the last ones are known."""
+    tried = [Neighbors(rows, count) for count in _NEIGHBORS]
+    cuts = [Cuts(linkage(neighbors.diffuse().walk(), method="ward"), known) for neighbors in tried]
+    best = int(np.argmax([each.agreement.max() for each in cuts]))
+    count = cuts[best].count(rows, known) if groups is None else groups
+    coordinates = tried[best].diffuse_with(known).leading(count)
+    first = fcluster(linkage(coordinates, method="ward"), count, "maxclust")
+    centres = means(coordinates, np.unique(first, return_inverse=True)[1].astype(np.int64))
+    return distances(coordinates, _refined(coordinates, centres)).argmin(axis=1)
 
 
 def halves(X: NDArray[np.float32], spread: Spread) -> Codes:
@@ -83,39 +112,16 @@ def join(X: NDArray[np.float32], groups: dict[int, NDArray[np.float32]], spread:
     return found
 
 
-def _few_per_class(codes: Codes, rng: np.random.Generator) -> NDArray[Any]:
+def _few_per_class(codes: Codes, count: int, rng: np.random.Generator) -> NDArray[Any]:
     """Places of a few random rows of each class."""
     order = rng.permutation(len(codes))
-    few = [order[codes[order] == code][:_PER_CLASS] for code in range(int(codes.max()) + 1)]
-    return np.concatenate(few)[:_MOST_KNOWN]
+    few = [order[codes[order] == code][:count] for code in range(int(codes.max()) + 1)]
+    chosen = np.concatenate(few)
+    return chosen if len(chosen) <= _MOST_KNOWN else rng.choice(chosen, _MOST_KNOWN, replace=False)
 
 
 def _sample(count: int, most: int, rng: np.random.Generator) -> NDArray[Any]:
     return np.arange(count) if count <= most else np.sort(rng.choice(count, most, replace=False))
-
-
-def _cut(tree: NDArray[np.float64], known: Codes) -> Codes:
-    """Clusters of all rows, as many as make the last ones, which are known, agree best with their classes."""
-    rows = len(tree) + 1
-    tried = np.unique(np.geomspace(2, max(rows // 2, 2), _CANDIDATES).astype(int))
-    cuts = [fcluster(tree, count, "maxclust") for count in tried]
-    agreement = np.array([adjusted_rand_score(known, cut[rows - len(known) :]) for cut in cuts])
-    good = np.flatnonzero(agreement >= agreement.max() - _TOLERANCE)
-    count = _clear_count(tree[::-1, 2], int(tried[good[0]]), int(tried[good[-1]]))
-    return np.unique(fcluster(tree, count, "maxclust"), return_inverse=True)[1].astype(np.int64)
-
-
-def _clear_count(heights: NDArray[np.float64], low: int, high: int) -> int:
-    """The number of clusters from ``low`` to ``high`` after which joining two costs most more; else ``high``.
-
-    Args:
-        heights: Costs of the joins, from the last one, which leaves one cluster, to the first.
-        low: Fewest clusters.
-        high: Most clusters.
-    """
-    counts = np.arange(max(low, 2), high + 1)
-    rise = heights[counts - 2] / np.maximum(heights[counts - 1], 1e-300)
-    return int(counts[rise.argmax()]) if rise.max(initial=0) >= _CLEAR_RISE else high
 
 
 def _refined(rows: Vectors, centres: Vectors) -> Vectors:
@@ -131,10 +137,11 @@ def _refined(rows: Vectors, centres: Vectors) -> Vectors:
     return centres
 
 
-def _kept(rows: Vectors, centres: Vectors, reach: float, min_size: int) -> Codes:
-    away = distances(rows, centres)
-    first, second = np.partition(away, 1, axis=1)[:, :2].T if away.shape[1] > 1 else (away[:, 0], np.inf)
-    nearest = np.where((first <= reach) & (first <= _CLEARLY * second), away.argmin(axis=1), UNGROUPED)
-    names, counts = np.unique(nearest[nearest != UNGROUPED], return_counts=True)
+def _kept(rows: Vectors, codes: Codes, reach: float, min_size: int) -> Codes:
+    away = distances(rows, means(rows, codes))
+    own = np.take_along_axis(away, codes[:, None], axis=1)[:, 0]
+    np.put_along_axis(away, codes[:, None], np.inf, axis=1)
+    fits = (own <= reach) & (own <= _CLEARLY * away.min(axis=1))
+    names, counts = np.unique(codes[fits], return_counts=True)
     large = names[counts >= min_size]
-    return np.where(np.isin(nearest, large), np.searchsorted(large, nearest), UNGROUPED)
+    return np.where(fits & np.isin(codes, large), np.searchsorted(large, codes), UNGROUPED)

@@ -36,9 +36,13 @@ class Home:
         It is written before the journal says that it exists: a process that is killed in between leaves at most a file
         that the next version of that number replaces.
         """
-        with self.files.writing(_file(version)) as path:
-            model.save(path)
-            return _digest(path)
+        try:
+            with self.files.writing(_file(version)) as path:
+                model.save(path)
+                return _digest(path)
+        except OSError as error:
+            why = f"version {version} of the model cannot be written to {self.where}: {error.strerror or error}"
+            raise OSError(error.errno, f"{why}; nothing was changed") from error
 
     def read_model(self, version: Version) -> Any:
         """Reads a version of the model, if its file is the one that the journal speaks of."""

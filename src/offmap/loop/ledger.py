@@ -88,7 +88,6 @@ class Ledger:
         model: IncrementalClassifier,
         lesson: Mapping[int, Label],
         payload: Mapping[int, bytes] | None = None,
-        released: Sequence[int] = (),
     ) -> int:
         """Sets the threshold of a model that has learnt ``lesson``, and puts it into use as a new version.
 
@@ -97,7 +96,6 @@ class Ledger:
             model: The model.
             lesson: Rows that it has learnt, with their class.
             payload: Rows that are not in the journal yet.
-            released: Rows that leave their groups.
         """
         audits = self.state.audited()
         trained = [number in lesson or number in self.state.taught for number in audits]
@@ -116,8 +114,7 @@ class Ledger:
             "rows": list(lesson),
             "labels": list(lesson.values()),
             "groups": self._learnt_groups(lesson) if kind == "learnt" else [],
-            "released": list(released),
-            "assessed": self.assessed(model, [*(row for row in self.state.waiting() if row not in lesson), *released]),
+            "assessed": self.assessed(model, [row for row in self.state.waiting() if row not in lesson]),
         }
         self.record(kind, content, payload)
         self._model = number, model

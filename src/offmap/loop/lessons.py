@@ -1,8 +1,6 @@
 """Versions of the model: taught by labelled rows, learnt from what was named, and rolled back."""
 
 import copy
-from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +11,9 @@ from offmap.loop import checks
 from offmap.loop.auditing import new_audits
 from offmap.loop.configuration import restore
 from offmap.loop.ledger import Ledger
-from offmap.loop.promise import leaves_out
+from offmap.loop.promise import forgets_rows
+from offmap.loop.revision import revised
 from offmap.loop.rows import as_given, pack
-from offmap.loop.state import Label
 
 
 def teach(ledger: Ledger, X: Any, y: ArrayLike) -> int:
@@ -35,34 +33,20 @@ def learn(ledger: Ledger) -> int:
     rows = ledger.lesson()
     if not rows and not new_audits(ledger.state):
         raise ValueError(checks.nothing_to_learn(ledger.state, ledger.settings["min_group"]))
-    model = copy.deepcopy(ledger.classifier)
-    misfits = _misfits(ledger, rows) if rows and leaves_out(model) else []
-    rows = {number: label for number, label in rows.items() if number not in misfits}
+    model: Any = copy.deepcopy(ledger.classifier)
+    if forgets_rows(model):
+        rows = revised(ledger, rows)
     # Without new rows the held-out ones are scored again all the same, so that audit rows can set the threshold.
     if rows:
-        labels = np.asarray(list(rows.values()))
-        model.partial_fit(ledger.memory.rows(list(rows)), labels, calibrate=False)
+        X, labels = ledger.memory.rows(list(rows)), np.asarray(list(rows.values()))
+        model.partial_fit(X, labels, calibrate=False)
+        old = [ledger.state.taught.get(number) for number in rows]
+        again = np.array([label is not None for label in old])
+        if again.any():
+            model.remove_rows(X[again], [label for label in old if label is not None])
     else:
         model.calibrate_again()
-    return ledger.new_version("learnt", model, rows, released=misfits)
-
-
-def _misfits(ledger: Ledger, rows: Mapping[int, Label]) -> list[int]:
-    """Rows of named groups that fit another class better once all of them are learnt.
-
-    Who names a group reads a few of its rows. A row that would be taken for another class, had it not been learnt
-    itself, is left out and waits again. Rows with a label of their own stay, and so does a new class that would become
-    too small.
-    """
-    numbers, labels = list(rows), np.asarray(list(rows.values()))
-    X = ledger.memory.rows(numbers)
-    trial: Any = copy.deepcopy(ledger.classifier).partial_fit(X, labels, calibrate=False)
-    firm = np.array([ledger.state.rows[number].label is not None for number in numbers])
-    fits = firm | (trial.left_out_classes(X, labels) == labels)
-    counts = Counter(labels[fits].tolist())
-    known, least = set(ledger.classifier.classes_.tolist()), ledger.settings["min_group"]
-    small = [label for label in np.unique(labels).tolist() if label not in known and counts[label] < least]
-    return [numbers[place] for place in np.flatnonzero(~fits & ~np.isin(labels, small))]
+    return ledger.new_version("learnt", model, rows)
 
 
 def rollback(ledger: Ledger, version: int) -> None:

@@ -143,6 +143,11 @@ def leaves_out(model: IncrementalClassifier) -> bool:
     return hasattr(model, "left_out_novelty")
 
 
+def forgets_rows(model: IncrementalClassifier) -> bool:
+    """Whether rows that the model has learnt can be taken out again, to learn them as another class."""
+    return hasattr(model, "remove_rows")
+
+
 def unseen_novelty(model: Any, X: NDArray[Any], labels: NDArray[Any], trained: NDArray[np.bool_]) -> FloatArray:
     """The novelty of each row for a model that has not seen it."""
     novelty = np.empty(len(X))

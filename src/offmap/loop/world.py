@@ -220,7 +220,8 @@ class OpenWorld:
     def learn(self, *, expected: int | None = None) -> int:
         """Teaches named groups and labelled rows to the model, sets its threshold anew, and returns the new version.
 
-        Rows of a named group that fit another class better are left out and wait again, if the classifier can tell, as
+        A group is named after a few of its rows. Its other rows are learnt as the class that spreads to them from rows
+        that were read, and are looked at again at each lesson, if the classifier can forget rows, as
         ``AnalyticClassifier`` can. Rows that still wait are assessed again; those that the new version knows leave
         their groups.
         """

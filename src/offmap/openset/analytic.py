@@ -105,18 +105,6 @@ class AnalyticClassifier(IncrementalClassifier):
         """
         return _novelty(*self._left_out(X, y)).double().cpu().numpy()
 
-    def left_out_classes(self, X: Any, y: ArrayLike) -> NDArray[Any]:
-        """Most likely class of rows that have trained the model, as if each of them had not.
-
-        A row for which it is not the class that it has trained may well have a wrong label.
-
-        Args:
-            X: Training rows.
-            y: Their classes.
-        """
-        scores, _ = self._left_out(X, y)
-        return np.asarray(self.classes_[scores.argmax(dim=1).cpu().numpy()])
-
     def _left_out(self, X: Any, y: ArrayLike) -> tuple[Tensor, Tensor]:
         rows, codes = self._checked(X), np.searchsorted(self.classes_, self._checked_labels(X, y))
         with torch.inference_mode():
@@ -136,6 +124,34 @@ class AnalyticClassifier(IncrementalClassifier):
         self._keep_held_out(self.held_out_rows_[kept], self.held_out_labels_[kept])
         self.calibrate_again()
         return self
+
+    def remove_rows(self, X: Any, y: ArrayLike) -> Self:
+        """Forgets rows: the model is then what it would be if they had never been learnt.
+
+        Args:
+            X: Training rows. With ``keep_rows=False`` nothing can check that they were.
+            y: The classes that they were learnt as.
+        """
+        check_is_fitted(self, "promise_")
+        rows, labels = self._checked(X), self._checked_labels(X, y)
+        gone = self._places_of(rows, labels) if self.keep_rows else []
+        codes = torch.from_numpy(np.searchsorted(self.classes_, labels)).to(self.device)
+        self.network_.add(to_tensor(rows, self.device), codes, sign=-1.0).solve(self.penalty)
+        self.rows_, self.row_labels_ = np.delete(self.rows_, gone, axis=0), np.delete(self.row_labels_, gone)
+        self.calibrate_again()
+        return self
+
+    def _places_of(self, rows: Rows, labels: NDArray[Any]) -> list[int]:
+        """Where each row is among the training rows, each place once."""
+        places: dict[tuple[bytes, Any], list[int]] = {}
+        for place, key in enumerate(_keys(self.rows_, self.row_labels_)):
+            places.setdefault(key, []).append(place)
+        found = []
+        for number, key in enumerate(_keys(rows, labels)):
+            if not places.get(key):
+                raise ValueError(f"row {number} of X was not learnt as {key[1]!r}")
+            found.append(places[key].pop())
+        return found
 
     def fit_shard(self, X: Any, y: ArrayLike) -> Self:
         """Returns a model of other rows with the features of this one, for ``offmap.scale.merge``.
@@ -188,6 +204,10 @@ class AnalyticClassifier(IncrementalClassifier):
         if not self.keep_rows:
             raise ValueError("remove_class needs the training rows; fit with keep_rows=True")
         return int(found[0])
+
+
+def _keys(rows: Rows, labels: NDArray[Any]) -> list[tuple[bytes, Any]]:
+    return [(row.tobytes(), label) for row, label in zip(np.asarray(rows, np.float32), labels.tolist(), strict=True)]
 
 
 def _novelty(scores: Tensor, leverage: Tensor) -> Tensor:

@@ -1,0 +1,130 @@
+"""Coordinates in which rows that are linked by many short paths lie together, whatever the shape of their class."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import eigsh
+
+from offmap.loop.spread import Vectors, distances
+
+# Eigenvectors that are computed: as many groups can be told apart.
+_MOST = 200
+# Steps of the random walk. More of them blur small groups, fewer leave noise in.
+_STEPS = 5
+# Weight of the links of a known row with its class, as a multiple of the weight of those with its neighbours.
+_OWN_CLASS = 3.0
+_BLOCK = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Diffusion:
+    r"""The leading eigenvectors of a random walk between neighbours.
+
+    Args:
+        values: Eigenvalues, the largest first.
+        vectors: Eigenvectors, one column each.
+    """
+
+    values: Vectors
+    vectors: Vectors
+
+    def walk(self) -> Vectors:
+        """Where a random walk from each row is after a few steps: one unit vector per row."""
+        return _unit(self.vectors * np.maximum(self.values, 1e-3) ** _STEPS)
+
+    def leading(self, count: int) -> Vectors:
+        """The coordinates that tell ``count`` groups apart best: as many eigenvectors, one unit vector per row.
+
+        Reference: Ng, Jordan and Weiss, On Spectral Clustering: Analysis and an Algorithm, NIPS 2001.
+        """
+        return _unit(self.vectors[:, :count])
+
+
+class Neighbors:
+    r"""Links between rows that are near to each other.
+
+    A link has the weight $\exp(-d^2 / (\sigma_i \sigma_j))$ with the distance $d$ and the distances $\sigma$ from each
+    of both rows to its furthest neighbour, so that no scale must be chosen.
+
+    Args:
+        rows: Rows, four or more.
+        count: Number of neighbours of each row.
+
+    Reference: Zelnik-Manor and Perona, Self-Tuning Spectral Clustering, NIPS 2004.
+
+    Example:
+        >>> line = np.arange(20.0)[:, None]
+        >>> apart = Neighbors(np.concatenate([line, line + 100]), 4).diffuse().leading(2)
+        >>> bool(abs(apart[0] @ apart[19]) > 0.99), bool(abs(apart[0] @ apart[39]) < 0.01)
+        (True, True)
+    """
+
+    def __init__(self, rows: Vectors, count: int) -> None:
+        self.links = _links(rows, min(count, len(rows) - 1))
+
+    def normalised(self) -> sparse.csr_matrix:
+        """The links, divided by the roots of the sums of both rows."""
+        return _normalised(self.links)
+
+    def diffuse(self) -> Diffusion:
+        """The leading eigenvectors of a random walk along the links."""
+        return _diffusion(self.links)
+
+    def diffuse_with(self, known: NDArray[np.int64]) -> Diffusion:
+        """The same with links that respect known classes: rows of one class are linked, and rows of two are not.
+
+        Args:
+            known: Classes of the last rows, as 0, 1, …
+        """
+        count = self.links.shape[0]
+        codes = np.concatenate([np.full(count - len(known), -1), known])
+        links = self.links.tocoo()
+        apart = (codes[links.row] >= 0) & (codes[links.col] >= 0) & (codes[links.row] != codes[links.col])
+        kept = sparse.csr_matrix((np.where(apart, 0.0, links.data), (links.row, links.col)), shape=self.links.shape)
+        member = sparse.csr_matrix(
+            (np.ones(len(known)), (np.arange(count - len(known), count), known)), shape=(count, int(known.max()) + 1)
+        )
+        others = np.maximum(np.bincount(known) - 1, 1)
+        weight = _OWN_CLASS * float(np.median(np.asarray(self.links.sum(axis=1))))
+        own = member @ sparse.diags(weight / others) @ member.T
+        own.setdiag(0.0)
+        return _diffusion((kept + own).tocsr())
+
+
+def _normalised(links: sparse.csr_matrix) -> sparse.csr_matrix:
+    roots = sparse.diags(1 / np.sqrt(np.maximum(np.asarray(links.sum(axis=1)).ravel(), 1e-12)))
+    return (roots @ links @ roots).tocsr()
+
+
+def _diffusion(links: sparse.csr_matrix) -> Diffusion:
+    count = max(1, min(_MOST, links.shape[0] // 4))
+    values, vectors = eigsh(_normalised(links), k=count, which="LA", tol=1e-3, v0=np.ones(links.shape[0]))
+    order = np.argsort(-values)
+    return Diffusion(values[order], vectors[:, order])
+
+
+def _links(rows: Vectors, count: int) -> sparse.csr_matrix:
+    nearest, lengths = _nearest(rows, count)
+    reach = np.maximum(lengths.max(axis=1), 1e-12)
+    weights = np.exp(-(lengths**2) / (reach[:, None] * reach[nearest]))
+    places = np.repeat(np.arange(len(rows)), count)
+    one_way = sparse.csr_matrix((weights.ravel(), (places, nearest.ravel())), shape=(len(rows), len(rows)))
+    return (one_way + one_way.T) / 2
+
+
+def _nearest(rows: Vectors, count: int) -> tuple[NDArray[np.int64], Vectors]:
+    """The nearest other rows of each row and their distances, a block of rows at a time to save memory."""
+    found, lengths = np.empty((len(rows), count), np.int64), np.empty((len(rows), count))
+    for start in range(0, len(rows), _BLOCK):
+        block = np.arange(start, min(start + _BLOCK, len(rows)))
+        away = distances(rows[block], rows)
+        away[np.arange(len(block)), block] = np.inf
+        found[block] = np.argpartition(away, count - 1, axis=1)[:, :count]
+        lengths[block] = np.take_along_axis(away, found[block], axis=1)
+    return found, lengths
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
