@@ -26,7 +26,7 @@ class PlainScore(BaseEstimator):
     Args:
         score: "nearest" is the distance to the nearest training row, "max logit" the largest logit of the logistic
             regression, negated, and "energy" the log-sum-exp of its logits, negated.
-        adapter_epochs: Passes over the rows that adapt them to the known classes.
+        adapter_epochs: Passes over the rows that adapt them to the known classes; 0 leaves them as they are.
         penalty: L2 penalty of the logistic regression.
         alpha: Share of the held-out rows that are rejected.
         held_out: Share of the training rows that set the threshold.
@@ -45,7 +45,7 @@ class PlainScore(BaseEstimator):
     score: Literal["nearest", "max logit", "energy"] = "nearest"
     adapter_epochs: int = 2
     penalty: float = 3e-3
-    alpha: float = 0.05
+    alpha: float = 0.12
     held_out: float = 0.1
     random_state: int | None = None
 
@@ -67,8 +67,9 @@ class PlainScore(BaseEstimator):
         rows, codes = torch.from_numpy(np.float32(X)), torch.from_numpy(np.unique(y, return_inverse=True)[1])
         self._scale, self._adapter = Standardise(X.shape[1]), Adapter(X.shape[1])
         fit_scale(self._scale, rows, one_unit=False)
-        with local_seed(self.random_state or 0):
-            fit_adapter(self._adapter, self._scale(rows), codes, epochs=self.adapter_epochs)
+        if self.adapter_epochs:
+            with local_seed(self.random_state or 0):
+                fit_adapter(self._adapter, self._scale(rows), codes, epochs=self.adapter_epochs)
 
     def _space(self, X: Any) -> NDArray[np.float32]:
         with torch.no_grad():

@@ -72,7 +72,7 @@ class OneAfterAnother(BaseEstimator):
 
     def _fit_heads(self, Z: Tensor, y: Tensor) -> None:
         model = self.classifier_
-        shell = Shell.around(Z, y, len(model.classes_), gamma=model.gamma).scaled([model.radius_factor_])
+        shell = Shell.around(Z, y, len(model.classes_), factor=model.radius_factor, gamma=model.gamma)
         for place in range(len(model.classes_)):
             head = mlp([Z.shape[1], *model.head_hidden, 1], model.dropout)
             self._fit_head(head, place, Z, y, shell)
