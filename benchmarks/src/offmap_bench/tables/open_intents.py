@@ -166,7 +166,7 @@ COMPARED = Table(
     "scores of the same adapted embeddings: the distance to the nearest training row, and the largest logit of a "
     "logistic regression. They have no rule of their own: their threshold rejects 12 % of a tenth of the training rows "
     "that is held out; the table open-intents-threshold compares such rates. The AUROC compares scores whatever the "
-    "threshold. Seconds are to fit and to answer the test rows on given embeddings, on a machine that other work shared.",
+    "threshold. Seconds are to fit and to answer the test rows on given embeddings; other work shared the machine.",
     higher_is_better=HIGHER,
     formats=FORMATS,
     average=True,
