@@ -93,13 +93,13 @@ class ANSClassifier(IncrementalClassifier):
     adapter_epochs: Count = 2
     head_hidden: tuple[Count, ...] = (256,)
     dropout: Share = 0.1
-    negative_weight: NonNegative = 0.5
+    negative_weight: NonNegative = 0.2
     gaussian_start: bool = True
     ascent_steps: Natural = 1
     ascent_size: Positive = 0.1
     projection: bool = True
     radius: Positive | None = None
-    radius_factor: Positive = 1.6
+    radius_factor: Positive = 2.4
     gamma: Multiple = GAMMA
     n_rest: Count = 4
     steps: Count = 100
