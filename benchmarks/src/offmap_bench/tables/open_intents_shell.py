@@ -80,7 +80,8 @@ SHELL = Table(
     f"over shares of open rows of {', '.join(f'{share:.0%}' for share in SHARES)}: open rows are weighted. It is that "
     "of the own rule, then of the threshold that rejects 12 % of the test rows of sub-known classes, then of the best "
     "threshold in hindsight. False alarms are test rows of sub-known classes that the own rule rejects. Each row "
-    "but the first changes what it names in the default. Frozen all-MiniLM-L6-v2 embeddings. Seconds are to fit, on a machine that other work shared.",
+    "but the first changes what it names in the default. Frozen all-MiniLM-L6-v2 embeddings. Seconds are to fit; other "
+    "work shared the machine.",
     higher_is_better=dict.fromkeys(METRICS[:-1], True) | {"seconds": False},
     formats=dict.fromkeys(METRICS, ".2%") | {"seconds": ".1f"},
     average=True,
