@@ -21,6 +21,8 @@ PAGE = Page(
     items=(
         "open-intents",
         "open-intents-tuned",
+        "open-intents-encoder",
+        "open-intents-tuned-encoder",
         "open-intents-ablation",
         "open-intents-negatives",
         "open-intents-radius",

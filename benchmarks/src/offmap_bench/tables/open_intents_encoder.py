@@ -131,10 +131,10 @@ TUNED_ENCODER = Table(
     measure=measure_tuned,
     seeds={"cpu": range(3)},
     notes=f"The last of the twelve layers of all-mpnet-base-v2 (109 M parameters) learns the known classes of each "
-    f"setting and seed in one epoch, in batches of {TUNING.batch_size} at a learning rate of {TUNING.lr:g}, from at most "
-    f"{TUNING.per_class} texts per class. Then every method gets the same embeddings. {ROUNDED}The schedule is that of "
-    "open-intents-tuned but for the smaller batches. All else is as in the table open-intents. Seconds are without the "
-    "tuning.",
+    f"setting and seed in one epoch, in batches of {TUNING.batch_size} at a learning rate of {TUNING.lr:g}, from at "
+    f"most {TUNING.per_class} texts per class. Then every method gets the same embeddings. {ROUNDED}The schedule is "
+    "that of open-intents-tuned but for the smaller batches. All else is as in the table open-intents. Seconds are "
+    "without the tuning.",
     **SHARED,
 )
 
