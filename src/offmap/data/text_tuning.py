@@ -178,8 +178,8 @@ def _of_similar_length(counts: NDArray[np.intp]) -> Iterator[list[int]]:
     """Groups texts by length, the shortest first, into batches of about ``_TOKENS`` tokens.
 
     Example:
-        >>> list(_of_similar_length(np.array([900, 5, 1000, 900])))
-        [[1], [0, 3], [2]]
+        >>> list(_of_similar_length(np.array([900, 5, 1900, 900])))
+        [[1, 0], [3], [2]]
     """
     batch: list[int] = []
     for row in counts.argsort(kind="stable").tolist():
