@@ -273,7 +273,7 @@ def test_without_negatives_the_own_rule_misses_unknown_rows(fitted: ANSClassifie
     with_negatives = f1_open(labels, fitted.predict(SPLIT.X_test), known, -1)
     without = f1_open(labels, plain.predict(SPLIT.X_test), known, -1)
     assert with_negatives > without + 0.05
-    assert with_negatives > 0.85
+    assert with_negatives > 0.75
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ from offmap.train import Batch, History, descend, train
 
 # The steps of the heads are grouped into about this many epochs, for the history and the progress bar.
 _HEAD_EPOCHS = 20
+# Adam moves each weight by as much, so heads on few features learn slower: they get a larger learning rate.
+_FEATURES = 384
 # New heads train with half of the steps, each half as long again, so that a lesson takes a second or two.
 _LESSON_STEPS, _LESSON_LR = 0.5, 1.5
 
@@ -60,7 +62,7 @@ class ANSClassifier(IncrementalClassifier):
         steps: Number of training steps of the heads; rounded up to whole epochs of equal length, about 20 of them.
             Raise it for many classes or many rows per class.
         head_batch: Rows of its own class that each head sees per step.
-        lr: Learning rate of AdamW for the heads.
+        lr: Learning rate of AdamW for heads on 384 or more features; on fewer it grows with the inverse root of them.
         penalty: L2 penalty of the logistic regression that labels rows of the known classes.
         closed_set: What labels rows of the known classes: logistic regression, or ridge regression on random features
             ("analytic"). The sums of the latter take new classes as if all rows had come at once; with the former,
@@ -178,7 +180,8 @@ class ANSClassifier(IncrementalClassifier):
     def _fit_heads(self, network: ANSNetwork, Z: Tensor, y: Tensor, shell: Shell, steps: int, lr: float) -> History:
         """Trains all heads side by side, each on its own rows, the rest and its negatives."""
         # Fused: a plain step would pass four times over the millions of weights of the heads.
-        optimizer = AdamW(network.heads.parameters(), lr=lr, fused=True)
+        rate = lr * max(1.0, math.sqrt(_FEATURES / Z.shape[1]))
+        optimizer = AdamW(network.heads.parameters(), lr=rate, fused=True)
         per_epoch, classes = math.ceil(steps / _HEAD_EPOCHS), int(y.max()) + 1
 
         def terms(batch: Batch) -> dict[str, Tensor]:

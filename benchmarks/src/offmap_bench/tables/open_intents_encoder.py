@@ -15,6 +15,7 @@ from offmap.openset import ANSClassifier, MSPClassifier
 from offmap_bench.plain_scores import PlainScore
 from offmap_bench.table import Table
 from offmap_bench.tables.open_intents import (
+    ALPHA,
     COMPARED,
     FORMATS,
     HIGHER,
@@ -106,9 +107,9 @@ ENCODER = Table(
     caption="Open intents on frozen embeddings of all-mpnet-base-v2, which is of the size of BERT.",
     rows={
         "MSP": own(MSPClassifier),
-        "ANS": own(ANSClassifier),
-        "nearest neighbour": PlainScore(score="nearest"),
-        "max logit": PlainScore(score="max logit"),
+        "ANS": ANSClassifier(alpha=ALPHA),
+        "nearest neighbour": PlainScore(score="nearest", alpha=ALPHA),
+        "max logit": PlainScore(score="max logit", alpha=ALPHA),
     },
     measure=measure_frozen,
     seeds={"cpu": range(3)},
@@ -124,9 +125,9 @@ TUNED_ENCODER = Table(
     "classes.",
     rows={
         "MSP": own(MSPClassifier),
-        "ANS": own(ANSClassifier, space="raw"),
-        "nearest neighbour": PlainScore(score="nearest", adapter_epochs=0),
-        "max logit": PlainScore(score="max logit", adapter_epochs=0),
+        "ANS": ANSClassifier(alpha=ALPHA, space="raw"),
+        "nearest neighbour": PlainScore(score="nearest", alpha=ALPHA, adapter_epochs=0),
+        "max logit": PlainScore(score="max logit", alpha=ALPHA, adapter_epochs=0),
     },
     measure=measure_tuned,
     seeds={"cpu": range(3)},

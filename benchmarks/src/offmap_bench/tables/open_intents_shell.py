@@ -10,9 +10,8 @@ from offmap.openset import ANSClassifier
 from offmap_bench.open_shares import OPEN, SHARES, Scored
 from offmap_bench.table import Table
 from offmap_bench.tables.decision_rules import RATIOS, sub_open_setting
-from offmap_bench.tables.open_intents import COMPARED, SETS, column, own
+from offmap_bench.tables.open_intents import ALPHA, COMPARED, SETS, column, own
 
-ALPHA = 0.12
 METRICS = ("auroc", "f1", "f1 at 12 %", "best f1", "false alarms")
 ANS: dict[str, Any] = {
     "head_hidden": (256,),

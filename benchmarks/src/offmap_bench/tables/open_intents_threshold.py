@@ -15,6 +15,8 @@ from offmap_bench.tables.open_intents import COMPARED
 
 HELD_OUT = 0.1
 SPLITS, TESTED = 4, 0.3
+# Two of its five known classes play the known ones; none of the two can play an open one.
+TOO_FEW = "StackOverflow 25 %"
 
 
 @dataclass(frozen=True)
@@ -124,14 +126,14 @@ THRESHOLD = Table(
         "sub-open classes, a quarter": SubOpen(0.25),
         "sub-open classes, a tenth": SubOpen(0.1),
     },
-    columns=COMPARED.columns,
+    columns=tuple(title for title in COMPARED.columns if title != TOO_FEW),
     metrics=("f1", "false alarms"),
     measure=measure,
     seeds={"cpu": range(3)},
     profiles={"cpu": {}},
     needs=COMPARED.needs,
-    notes="Only training rows of the known classes of each setting are used, as in decision-rules. The score is the "
-    "cosine with the nearest training row, on frozen all-MiniLM-L6-v2 embeddings. The F1 is the mean over shares of "
+    notes="Only training rows of the known classes of each setting are used, as in decision-rules; StackOverflow 25 % "
+    "has too few classes. The score is the cosine with the nearest training row, on frozen all-MiniLM-L6-v2 embeddings. The F1 is the mean over shares of "
     f"open rows of {', '.join(f'{share:.0%}' for share in SHARES)}: open rows are weighted. “Sub-open classes” lets a "
     f"part of the classes that are left play the open ones once more, {SPLITS} times, and takes the threshold with the "
     f"highest F1 on {TESTED:.0%} of the rows. {HELD_OUT:.0%} of the rows are held out to set a rate.",
