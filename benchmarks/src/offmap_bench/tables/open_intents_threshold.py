@@ -133,10 +133,11 @@ THRESHOLD = Table(
     profiles={"cpu": {}},
     needs=COMPARED.needs,
     notes="Only training rows of the known classes of each setting are used, as in decision-rules; StackOverflow 25 % "
-    "has too few classes. The score is the cosine with the nearest training row, on frozen all-MiniLM-L6-v2 embeddings. The F1 is the mean over shares of "
-    f"open rows of {', '.join(f'{share:.0%}' for share in SHARES)}: open rows are weighted. “Sub-open classes” lets a "
-    f"part of the classes that are left play the open ones once more, {SPLITS} times, and takes the threshold with the "
-    f"highest F1 on {TESTED:.0%} of the rows. {HELD_OUT:.0%} of the rows are held out to set a rate.",
+    "has too few classes. The score is the cosine with the nearest training row, on frozen all-MiniLM-L6-v2 "
+    "embeddings. The F1 is the mean over shares of open rows of "
+    f"{', '.join(f'{share:.0%}' for share in SHARES)}: open rows are weighted. “Sub-open classes” lets a part of the "
+    f"classes that are left play the open ones once more, {SPLITS} times, and takes the threshold with the highest F1 "
+    f"on {TESTED:.0%} of the rows. {HELD_OUT:.0%} of the rows are held out to set a rate.",
     higher_is_better={"f1": True},
     formats={"f1": ".2%", "false alarms": ".2%"},
     average=True,
