@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy, normalize
 
 from offmap import tensorfile
 from offmap.data import TextEncoder, text_model
-from offmap.data.text_tuning import UpperLayers, _class_means, _inputs_of, _run_below, _SimilarLengths, tuned_copy
+from offmap.data.text_tuning import UpperLayers, _class_means, _inputs_of, _SimilarLengths, run_below, tuned_copy
 
 pytest.importorskip("sentence_transformers", reason="needs the extra text")
 
@@ -91,7 +91,7 @@ def test_the_upper_layers_alone_have_the_vectors_and_gradients_of_the_whole(
     texts, codes = TEXTS[:5], torch.tensor([0, 1, 0, 1, 0])
     cut = copy.deepcopy(whole)
     moving = text_model.layers_of(cut)
-    states, vectors = _run_below(cut, texts, moving[3 - layers])
+    states, vectors = run_below(cut, texts, moving[3 - layers])
     np.testing.assert_allclose(vectors, whole.encode(texts, show_progress_bar=False), atol=1e-5)
     del moving[: 3 - layers]
     upper = UpperLayers(cut)

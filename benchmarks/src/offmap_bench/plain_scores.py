@@ -6,7 +6,6 @@ from typing import Any, Literal, Self, final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -25,8 +24,8 @@ class PlainScore(BaseEstimator):
 
     Args:
         score: "nearest" is the distance to the nearest training row, "max logit" the largest logit of the logistic
-            regression, negated, and "energy" the log-sum-exp of its logits, negated.
-        adapter_epochs: Passes over the rows that adapt them to the known classes.
+            regression, negated.
+        adapter_epochs: Passes over the rows that adapt them to the known classes; 0 leaves them as they are.
         penalty: L2 penalty of the logistic regression.
         alpha: Share of the held-out rows that are rejected.
         held_out: Share of the training rows that set the threshold.
@@ -42,10 +41,10 @@ class PlainScore(BaseEstimator):
         array([ 0,  1, -1])
     """
 
-    score: Literal["nearest", "max logit", "energy"] = "nearest"
+    score: Literal["nearest", "max logit"] = "nearest"
     adapter_epochs: int = 2
     penalty: float = 3e-3
-    alpha: float = 0.05
+    alpha: float = 0.12
     held_out: float = 0.1
     random_state: int | None = None
 
@@ -67,8 +66,9 @@ class PlainScore(BaseEstimator):
         rows, codes = torch.from_numpy(np.float32(X)), torch.from_numpy(np.unique(y, return_inverse=True)[1])
         self._scale, self._adapter = Standardise(X.shape[1]), Adapter(X.shape[1])
         fit_scale(self._scale, rows, one_unit=False)
-        with local_seed(self.random_state or 0):
-            fit_adapter(self._adapter, self._scale(rows), codes, epochs=self.adapter_epochs)
+        if self.adapter_epochs:
+            with local_seed(self.random_state or 0):
+                fit_adapter(self._adapter, self._scale(rows), codes, epochs=self.adapter_epochs)
 
     def _space(self, X: Any) -> NDArray[np.float32]:
         with torch.no_grad():
@@ -81,7 +81,7 @@ class PlainScore(BaseEstimator):
             return self._neighbours.kneighbors(Z)[0][:, 0].astype(np.float64)
         logits = self._logistic.decision_function(Z)
         logits = np.column_stack([-logits / 2, logits / 2]) if logits.ndim == 1 else logits
-        return -logits.max(axis=1) if self.score == "max logit" else -logsumexp(logits, axis=1)
+        return -logits.max(axis=1)
 
     def predict(self, X: NDArray[Any]) -> NDArray[Any]:
         """Returns the label of each row, or ``unknown_label_``."""

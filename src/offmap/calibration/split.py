@@ -48,21 +48,6 @@ def hold_out(
     return _keeping_one(free[: _count(len(free), fraction)], groups)
 
 
-def hold_out_evenly(groups: NDArray[np.int64], fraction: float, rng: np.random.Generator) -> Split:
-    """Splits rows so that each group gives the same share of its rows: for comparisons, not for promises.
-
-    Example:
-        >>> hold_out_evenly(np.repeat([0, 1], [2, 8]), 0.2, np.random.default_rng(0))
-        Split(train=array([0, 1, 2, 3, 4, 5, 7, 8]), held_out=array([6, 9]))
-    """
-    shuffled = rng.permutation(len(groups))
-    if groups.min() == groups.max():
-        return _of_one_group(shuffled, fraction)
-    by_group = shuffled[np.argsort(groups[shuffled], kind="stable")]
-    free = by_group[~np.isin(groups[by_group], uncovered(groups))]
-    return _keeping_one(free[_evenly(len(free), fraction, rng)], groups)
-
-
 def _of_one_group(shuffled: Indices, fraction: float) -> Split:
     """Rows in random order need no other draw; one of them stays for training."""
     rows = len(shuffled)
@@ -117,13 +102,6 @@ def uncovered(groups: NDArray[np.int64]) -> NDArray[np.int64]:
     """
     names, counts = np.unique(groups, return_counts=True)
     return names[counts < 2]
-
-
-def _evenly(length: int, fraction: float, rng: np.random.Generator) -> Indices:
-    """A share of ``length`` places at even distances from a random start: each place has the same chance."""
-    count = _count(length, fraction)
-    places = (rng.uniform() + np.arange(count)) * (length / max(count, 1))
-    return np.minimum(places.astype(np.intp), length - 1)
 
 
 def _count(length: int, fraction: float) -> int:

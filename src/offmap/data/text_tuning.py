@@ -7,20 +7,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 from torch.nn.utils.rnn import pad_sequence
 from torch.optim import AdamW
 
-from offmap.data.text_model import count_tokens, layers_of, parts, token_limit, tokens
+from offmap.data.text_model import count_tokens, layers_of, token_limit, tokens
 from offmap.progress import bar
 from offmap.train import Batch, History, descend, train
 
-__all__ = ["UpperLayers", "tune", "tuned_copy"]
+__all__ = ["UpperLayers", "run_below", "tune", "tune_upper", "tuned_copy"]
 
 # Inverse temperature of the softmax over cosines.
 _SCALE = 20.0
+# Tokens per batch of the fixed layers, which run once: large batches are faster.
+_TOKENS = 2048
 
 
 def tune(
@@ -48,13 +52,43 @@ def tune(
     moving, first = layers_of(own), len(layers_of(own)) - layers
     if first < 0:
         raise ValueError(f"tune_layers must be at most {len(moving)}, the layers of the model; got {layers}")
-    states, vectors = _run_below(own, texts, moving[first])
+    states, vectors = run_below(own, texts, moving[first])
     del moving[:first]
     upper = UpperLayers(own)
     if not _runs_alone(upper, states, vectors):
         raise ValueError(
             f"tune_layers must be 0: the last layers of {type(own[0].auto_model).__name__} cannot run alone"
         )
+    history = tune_upper(upper, moving, states, vectors, codes, epochs=epochs, batch_size=batch_size, lr=lr)
+    return {_shifted(name, first): tensor.cpu().clone() for name, tensor in moving.state_dict().items()}, history
+
+
+def tune_upper(
+    upper: "UpperLayers",
+    moving: nn.ModuleList,
+    states: Sequence[Tensor],
+    vectors: Tensor,
+    codes: Tensor,
+    *,
+    epochs: int,
+    batch_size: int,
+    lr: float,
+) -> History:
+    """Trains the upper layers in place, as ``tune`` does.
+
+    Args:
+        upper: The upper part of a model.
+        moving: Its layers, which are trained.
+        states: The token states of each text that enter them.
+        vectors: The embeddings of the texts before training.
+        codes: The class code 0, 1, … of each text.
+        epochs: Passes over the texts.
+        batch_size: Texts per training step.
+        lr: Learning rate.
+
+    Returns:
+        The mean loss per epoch.
+    """
     directions = nn.Parameter(_class_means(vectors, codes))
     optimizer = AdamW([*moving.parameters(), directions], lr=lr)
 
@@ -63,15 +97,13 @@ def tune(
         cosines = normalize(upper([states[row] for row in rows.tolist()])) @ normalize(directions).T
         return {"cross_entropy": cross_entropy(_SCALE * cosines, y.to(cosines.device))}
 
-    lengths = torch.tensor([len(state) for state in states])
-    history = train(
+    return train(
         descend(optimizer, objective, clip=1.0),
-        _SimilarLengths(lengths, codes, batch_size),
+        _SimilarLengths(torch.tensor([len(state) for state in states]), codes, batch_size),
         epochs=epochs,
         state={"upper": upper, "optimizer": optimizer},
         label="tuning",
     )
-    return {_shifted(name, first): tensor.cpu().clone() for name, tensor in moving.state_dict().items()}, history
 
 
 def tuned_copy(network: Any, tuned: dict[str, Tensor]) -> Any:
@@ -126,18 +158,37 @@ class _SimilarLengths:
 
 
 @torch.no_grad()
-def _run_below(network: Any, texts: Sequence[str], layer: nn.Module) -> tuple[list[Tensor], Tensor]:
+def run_below(network: Any, texts: Sequence[str], layer: nn.Module) -> tuple[list[Tensor], Tensor]:
     """Returns the token states that enter ``layer`` for each text, and the embeddings of the texts."""
     found: dict[int, tuple[Tensor, Tensor]] = {}
+    limit = token_limit(network)
+    counts = count_tokens(network, texts).clip(max=limit)
     with _inputs_of(layer) as reached, bar("reading", total=len(texts)) as shown:
-        for width, members, _ in parts(count_tokens(network, texts), token_limit(network)):
-            read = tokens(network, [texts[row] for row in members], width)
+        for members in _of_similar_length(counts):
+            read = tokens(network, [texts[row] for row in members], int(counts[members[-1]]))
             masks, vectors = read["attention_mask"].bool(), network(read)["sentence_embedding"]
             states = (state[mask] for state, mask in zip(reached.pop(), masks, strict=True))
             found.update(zip(members, zip(states, vectors, strict=True), strict=True))
             shown.advance(len(members))
     ordered = [found[row] for row in range(len(texts))]
     return [states for states, _ in ordered], torch.stack([vector for _, vector in ordered])
+
+
+def _of_similar_length(counts: NDArray[np.intp]) -> Iterator[list[int]]:
+    """Groups texts by length, the shortest first, into batches of about ``_TOKENS`` tokens.
+
+    Example:
+        >>> list(_of_similar_length(np.array([900, 5, 1900, 900])))
+        [[1, 0], [3], [2]]
+    """
+    batch: list[int] = []
+    for row in counts.argsort(kind="stable").tolist():
+        if batch and counts[row] * (len(batch) + 1) > _TOKENS:
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
 
 
 @contextmanager

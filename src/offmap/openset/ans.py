@@ -19,15 +19,16 @@ from offmap.openset.ans_network import ANSNetwork
 from offmap.openset.head_batches import NO_HEAD, HeadBatches
 from offmap.openset.incremental import IncrementalClassifier
 from offmap.openset.negatives import GAMMA, Shell, ascend
-from offmap.openset.shell_choice import FACTORS, REJECTED, SubSplit, choose_factor
 from offmap.parameters import Count, Multiple, Natural, NonNegative, Positive, Share
 from offmap.ratio import loss_on_p, loss_on_q
 from offmap.train import Batch, History, descend, train
 
 # The steps of the heads are grouped into about this many epochs, for the history and the progress bar.
 _HEAD_EPOCHS = 20
-# New heads train with a quarter of the steps, each three times as long, so that a lesson takes a second or two.
-_LESSON_STEPS, _LESSON_LR = 0.25, 3.0
+# Adam moves each weight by as much, so heads on few features learn slower: they get a larger learning rate.
+_FEATURES = 384
+# New heads train with half of the steps, each half as long again, so that a lesson takes a second or two.
+_LESSON_STEPS, _LESSON_LR = 0.5, 1.5
 
 
 @final
@@ -38,9 +39,9 @@ class ANSClassifier(IncrementalClassifier):
     Each head is trained against synthetic negatives placed just outside its class. Head $g_m$ minimises
     $L_{rest} + \lambda L_{syn}$: rows of its class against rows of other classes, and against negatives in the shell
     $r_m \le \|\tilde z - z\| \le \gamma r_m$ around rows $z$ of its class. The radius is
-    $r_m = f \sqrt{2\,\mathrm{Tr}\,\Sigma_m}$; the factor $f$ is chosen on the known classes, some of which play the
-    open ones. A row that any head accepts is labelled by a classifier of the known classes. The novelty is
-    $-\max_m g_m(z)$. The paper's own rule (``rule="own"``) rejects above 0, where every head rejects.
+    $r_m = f \sqrt{2\,\mathrm{Tr}\,\Sigma_m}$. A row that any head accepts is labelled by a classifier of the known
+    classes. The novelty is $-\max_m g_m(z)$. The paper's own rule (``rule="own"``) rejects above 0, where every head
+    rejects.
 
     Args:
         space: Feature space of the heads: the scaled rows ("raw"), or these after a residual layer trained on the known
@@ -55,14 +56,13 @@ class ANSClassifier(IncrementalClassifier):
         ascent_size: Length of an ascent step as a multiple of the inner radius.
         projection: Whether negatives are moved into the shell.
         radius: Inner radius $r$ of all shells; by default it is measured for each class.
-        radius_factor: Factor $f$ of the measured radii; by default it is chosen. With a larger one the own rule rejects
-            fewer rows. Give it to save the time of the choice.
+        radius_factor: Factor $f$ of the measured radii. With a larger one the own rule rejects fewer rows.
         gamma: Outer radius of a shell as a multiple of the inner one.
         n_rest: Rows of other classes that a head sees per row of its own class.
         steps: Number of training steps of the heads; rounded up to whole epochs of equal length, about 20 of them.
             Raise it for many classes or many rows per class.
         head_batch: Rows of its own class that each head sees per step.
-        lr: Learning rate of AdamW for the heads.
+        lr: Learning rate of AdamW for heads on 384 or more features; on fewer it grows with the inverse root of them.
         penalty: L2 penalty of the logistic regression that labels rows of the known classes.
         closed_set: What labels rows of the known classes: logistic regression, or ridge regression on random features
             ("analytic"). The sums of the latter take new classes as if all rows had come at once; with the former,
@@ -73,7 +73,6 @@ class ANSClassifier(IncrementalClassifier):
 
     Attributes:
         network_: The scaling, the adapter, the classifier of the known classes and the heads.
-        radius_factor_: The factor of the measured radii, given or chosen.
         rows_: Up to a hundred training rows per class, against which later heads are trained.
         row_labels_: Their classes.
         held_out_rows_: The rows that set the threshold.
@@ -94,20 +93,20 @@ class ANSClassifier(IncrementalClassifier):
 
     space: Literal["raw", "adapted"] = "adapted"
     adapter_epochs: Count = 2
-    head_hidden: tuple[Count, ...] = (256, 64)
+    head_hidden: tuple[Count, ...] = (256,)
     dropout: Share = 0.1
-    negative_weight: NonNegative = 0.5
+    negative_weight: NonNegative = 0.2
     gaussian_start: bool = True
     ascent_steps: Natural = 1
     ascent_size: Positive = 0.1
     projection: bool = True
     radius: Positive | None = None
-    radius_factor: Positive | None = None
+    radius_factor: Positive = 2.4
     gamma: Multiple = GAMMA
     n_rest: Count = 4
-    steps: Count = 200
+    steps: Count = 100
     head_batch: Count = 16
-    lr: Positive = 7e-4
+    lr: Positive = 1.4e-3
     penalty: Positive = 3e-3
     closed_set: Literal["logistic", "analytic"] = "logistic"
     closed_set_width: Count = 2000
@@ -127,7 +126,6 @@ class ANSClassifier(IncrementalClassifier):
         self._build()
         fit_scale(self.network_.scale, X, one_unit=len(self.input_shape_) == 3)
         scaled = self.network_.scale(X)
-        self.radius_factor_ = self._factor(scaled, y)
         self.history_ |= self._fit_adapter(self.network_, scaled, y)
         with torch.no_grad():
             Z = self.network_.space(X)
@@ -135,30 +133,6 @@ class ANSClassifier(IncrementalClassifier):
         self._keep_rows(X, y.cpu().numpy())
         self.history_ |= self._fit_heads(self.network_, Z, y, self._shell(Z, y), self.steps, self.lr)
         self.network_.eval()
-
-    def _factor(self, scaled: Tensor, y: Tensor) -> float:
-        """Returns the factor of the radii: the given one, or the best on sub-known and sub-open classes."""
-        if self.radius_factor is not None:
-            return self.radius_factor
-        if self.radius is not None or not (self.negative_weight and self.projection):
-            return 1.0
-        rng = np.random.default_rng(int(torch.randint(2**31, ())))
-        return choose_factor(lambda split: self._answers(scaled, split), y.cpu().numpy(), rng)
-
-    def _answers(self, scaled: Tensor, split: SubSplit) -> NDArray[np.int64]:
-        """Trains one head per sub-known class and factor, and answers the test rows of the split by the own rule."""
-        rows, codes = scaled[split.train], torch.from_numpy(split.codes).to(scaled.device)
-        classes = int(split.codes.max()) + 1
-        network = self._new_network(classes * len(FACTORS))
-        self._fit_adapter(network, rows, codes)
-        with torch.no_grad():
-            Z = network.space(rows)
-        shell = Shell.around(Z, codes, classes, gamma=self.gamma).scaled(FACTORS)
-        self._fit_heads(network, Z, codes, shell, math.ceil(self.steps / 2), self.lr)
-        with torch.no_grad():
-            logits = network.head_logits(network.space(scaled[split.test]))
-        best, at = logits.unflatten(1, (len(FACTORS), classes)).max(dim=2)
-        return torch.where(best < 0, REJECTED, at).T.cpu().numpy()
 
     def _fit_adapter(self, network: ANSNetwork, scaled: Tensor, y: Tensor) -> History:
         """Trains the adapter, if the network has one."""
@@ -200,13 +174,14 @@ class ANSClassifier(IncrementalClassifier):
         self.network_.take_heads(placed(heads, added.heads.state_dict(), trained))
 
     def _shell(self, Z: Tensor, y: Tensor) -> Shell:
-        shell = Shell.around(Z, y, int(y.max()) + 1, radius=self.radius, gamma=self.gamma)
-        return shell.scaled([self.radius_factor_])
+        how = {"radius": self.radius, "factor": self.radius_factor, "gamma": self.gamma}
+        return Shell.around(Z, y, int(y.max()) + 1, **how)
 
     def _fit_heads(self, network: ANSNetwork, Z: Tensor, y: Tensor, shell: Shell, steps: int, lr: float) -> History:
         """Trains all heads side by side, each on its own rows, the rest and its negatives."""
         # Fused: a plain step would pass four times over the millions of weights of the heads.
-        optimizer = AdamW(network.heads.parameters(), lr=lr, fused=True)
+        rate = lr * max(1.0, math.sqrt(_FEATURES / Z.shape[1]))
+        optimizer = AdamW(network.heads.parameters(), lr=rate, fused=True)
         per_epoch, classes = math.ceil(steps / _HEAD_EPOCHS), int(y.max()) + 1
 
         def terms(batch: Batch) -> dict[str, Tensor]:
@@ -215,7 +190,7 @@ class ANSClassifier(IncrementalClassifier):
 
         return train(
             descend(optimizer, terms),
-            HeadBatches(y, classes, self.head_batch, self.n_rest, per_epoch, network.classes // classes),
+            HeadBatches(y, classes, self.head_batch, self.n_rest, per_epoch),
             epochs=math.ceil(steps / per_epoch),
             state={"heads": network.heads, "optimizer": optimizer},
             label="heads",

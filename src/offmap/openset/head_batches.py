@@ -24,7 +24,6 @@ class HeadBatches:
         n_own: Rows of its own class that each head sees per step.
         n_rest: Rows of other classes per row of its own.
         steps: Steps per epoch.
-        copies: Heads per class; the copies see the same rows, and all first heads come before all second ones.
     """
 
     y: Tensor
@@ -32,7 +31,6 @@ class HeadBatches:
     n_own: int
     n_rest: int
     steps: int
-    copies: int = 1
 
     def __len__(self) -> int:
         return self.steps
@@ -47,7 +45,7 @@ class HeadBatches:
             others = self._below(len(self.y) - counts, self.n_own * self.n_rest)
             # Positions from the first own row on are moved past the own rows.
             others = others + (others >= first) * counts
-            yield by_class[own].repeat(self.copies, 1), by_class[others].repeat(self.copies, 1)
+            yield by_class[own], by_class[others]
 
     def _below(self, limits: Tensor, count: int) -> Tensor:
         """Draws integers from 0 up to each limit, the limit excluded."""

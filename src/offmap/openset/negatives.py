@@ -10,7 +10,7 @@ holds it already, and nothing would be rescaled.
 Reference: Bai et al., Open World Classification with Adaptive Negative Samples, arXiv:2303.05581, algorithm 1.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -41,28 +41,27 @@ class Shell:
 
     @classmethod
     def around(
-        cls, X: Tensor, y: Tensor, classes: int, *, radius: float | None = None, gamma: float = GAMMA
+        cls,
+        X: Tensor,
+        y: Tensor,
+        classes: int,
+        *,
+        radius: float | None = None,
+        factor: float = 1.0,
+        gamma: float = GAMMA,
     ) -> "Shell":
-        r"""Measures the classes; without a given radius, $r_m = \sqrt{2\,\mathrm{Tr}\,\Sigma_m}$.
+        r"""Measures the classes; without a given radius, $r_m = f \sqrt{2\,\mathrm{Tr}\,\Sigma_m}$ with a factor $f$.
 
-        That is the root mean square distance between two rows of the class. A class without spread (a single row, or
-        identical rows) gets the mean variance of the other classes.
+        The square root is the root mean square distance between two rows of the class. A class without spread (a single
+        row, or identical rows) gets the mean variance of the other classes.
         """
         variance = class_variance(X, y, classes)
         alone = variance.sum(1) == 0
         # If no class has a spread, the variance of all rows together.
         shared = variance[~alone].mean(0) if not alone.all() else X.var(0, correction=0)
         variance = torch.where(alone[:, None], shared, variance)
-        inner = (2 * variance.sum(1)).sqrt() if radius is None else variance.new_full((classes,), radius)
+        inner = factor * (2 * variance.sum(1)).sqrt() if radius is None else variance.new_full((classes,), radius)
         return cls(variance.sqrt(), inner, gamma * inner)
-
-    def scaled(self, factors: Sequence[float]) -> "Shell":
-        """Returns the shells with their radii times each factor in turn, the deviations repeated."""
-        return Shell(
-            self.deviation.repeat(len(factors), 1),
-            torch.cat([factor * self.inner for factor in factors]),
-            torch.cat([factor * self.outer for factor in factors]),
-        )
 
     def start(self, codes: Tensor) -> Tensor:
         """Draws one Gaussian offset per code, with twice the standard deviation of its class."""

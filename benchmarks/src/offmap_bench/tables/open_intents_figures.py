@@ -84,7 +84,7 @@ def groups_of(model: ANSClassifier, head: int, title: str, seed: int = 0) -> dic
     with torch.no_grad():
         placed = {label: model.network_.space(_some(rows, 500, rng)) for label, rows in tested.items()}
         Z, codes = model.network_.space(torch.from_numpy(X)), torch.from_numpy(np.searchsorted(model.classes_, y))
-        shell = Shell.around(Z, codes, len(model.classes_), gamma=model.gamma).scaled([model.radius_factor_])
+        shell = Shell.around(Z, codes, len(model.classes_), factor=model.radius_factor, gamma=model.gamma)
         own = codes[codes == head]
         return placed | {"synthetic negatives": Z[codes == head] + shell.offsets(own)}
 

@@ -86,7 +86,7 @@ def measure_intents(method: Intents, column: str, seed: int) -> dict[str, float]
 
 
 _METHODS = {
-    "ANS": ANSClassifier(rule="own", calibration=0.0, radius_factor=1.0),
+    "ANS": ANSClassifier(rule="own", calibration=0.0),
     "MSP": MSPClassifier(rule="own", calibration=0.0),
 }
 
