@@ -1,6 +1,5 @@
 """Thresholds and p-values against counting."""
 
-from typing import Any
 
 import numpy as np
 import pytest
