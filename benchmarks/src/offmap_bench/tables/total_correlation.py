@@ -194,8 +194,7 @@ NONPARAMETRIC = Table(
     "4.26, 2.60 and 0.71 at d = 2 and of 0.17 to 18.4 at d = 10: that is not it either. The data are Gaussian, which "
     "a Gaussian copula assumes and the others do not.",
 )
-# Columns of ten that are slow and not needed to tell the settings are left out.
-_CHECKED = (*(sample_column(2, total) for total in LEVELS), *(sample_column(10, total) for total in (4, 10)))
+_CHECKED = tuple(sample_column(2, total) for total in LEVELS)
 NEIGHBOURS = Table(
     name="total-correlation-neighbours",
     source=f"{SOURCE}, table 2.4 of the thesis",
@@ -215,7 +214,8 @@ NEIGHBOURS = Table(
     "errors at a total correlation of 2, 6 and 10 with those of one other sample per column: of 10,000 rows, 1, 2, 3 "
     "and 5 neighbours and three estimators, 1 neighbour is closest to its KNN and 5 neighbours to its bias-improved "
     "KNN; 4,000 rows are farther off. KSG and its bias-improved form differ by 0.01 here, so the number of neighbours "
-    "makes the difference.",
+    "makes the difference. At d = 10 such a sample had errors of 1.30, 4.08 and 6.95 for KNN (1.34, 4.05 and 6.98 in "
+    "the thesis) and of 1.45, 4.51 and 7.65 for bias-improved KNN (1.48, 4.51 and 7.67); the table has d = 2 alone.",
 )
 
 TABLES = (STAIRCASE, NONPARAMETRIC, NEIGHBOURS)
