@@ -6,7 +6,7 @@ from offmap_bench.papers.page import Page
 _SHORT = "few passes, narrow network, fewer images; tested at k = 2, where "
 _CIFAR = {
     "label*": _SHORT + "40 augmented passes bring 85 to 92",
-    "learned, 64 seed tasks": _SHORT + "20 augmented passes bring 85 to 90",
+    "learned, 64 seed tasks": _SHORT + "20 augmented passes bring 85 to 90 (one seed)",
     "pseudo-label": "few passes, narrow network, fewer images; tested on the other rows, not on this one",
     "random": _SHORT + "20 augmented passes bring 82 to 88",
 }
