@@ -158,6 +158,10 @@ def test_a_journal_whose_entries_do_not_add_up_is_unreadable(tmp_path: Path) -> 
         database.execute("UPDATE entries SET content = substr(content, 2) WHERE kind = 'named'")
     with pytest.raises(JournalUnreadable, match=r"is damaged: entry \d+ is not JSON"):
         OpenWorld.open(journal.parent)
+    with closing(sqlite3.connect(journal, isolation_level=None)) as database:
+        database.execute("UPDATE entries SET at = CAST(x'1b5b33316dff' AS TEXT) WHERE kind = 'named'")
+    with pytest.raises(JournalUnreadable, match=r"is damaged: Could not decode .*\\x1b\[31m"):
+        OpenWorld.open(journal.parent)
 
 
 def test_the_device_of_a_file_must_compute(path: Path) -> None:

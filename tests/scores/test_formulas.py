@@ -158,11 +158,12 @@ def test_relative_distances_keep_their_direction_with_few_classes_and_many_featu
     assert (known[:, None] < novel[None]).double().mean() > 0.9
 
 
-def test_many_reference_rows_are_searched_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("count", [1, 7])
+def test_many_reference_rows_are_searched_block_by_block(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     p = Problem(1)
-    whole = p.found(KNearest(n_neighbors=7))
+    whole = p.found(KNearest(n_neighbors=count))
     monkeypatch.setattr("offmap.scores.neighbors._BLOCK", 9)
-    np.testing.assert_allclose(p.found(KNearest(n_neighbors=7)), whole)
+    np.testing.assert_allclose(p.found(KNearest(n_neighbors=count)), whole)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, final
 
+from offmap.errors import reason_of
 from offmap.store.journal import Entry, JournalInUse, JournalUnreadable, encoded, require_seen
 
 SCHEMA = 1
@@ -115,7 +116,7 @@ class SQLiteJournal:
     def _decoded(self, number: int, content: str) -> Any:
         try:
             return json.loads(content)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise JournalUnreadable(f"{self._path} is damaged: entry {number} is not JSON") from error
 
     def rows(self, numbers: Iterable[int]) -> dict[int, bytes]:
@@ -152,8 +153,10 @@ class SQLiteJournal:
                 raise JournalInUse(
                     f"{self._path} is in use by another process; wait until it ends, or pass wait=seconds"
                 ) from None
-            raise OSError(f"cannot use {self._path}: {error}; nothing was changed") from error
+            if "decode" in str(error):
+                raise JournalUnreadable(f"{self._path} is damaged: {reason_of(error)}") from error
+            raise OSError(f"cannot use {self._path}: {reason_of(error)}; nothing was changed") from error
         except sqlite3.ProgrammingError as error:
             raise ValueError(f"{self._path} was closed: open it again") from error
         except sqlite3.DatabaseError as error:
-            raise JournalUnreadable(f"{self._path} is damaged: {error}") from error
+            raise JournalUnreadable(f"{self._path} is damaged: {reason_of(error)}") from error
