@@ -1,6 +1,5 @@
 """Thresholds and p-values against counting."""
 
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -174,8 +174,8 @@ class ANSClassifier(IncrementalClassifier):
         self.network_.take_heads(placed(heads, added.heads.state_dict(), trained))
 
     def _shell(self, Z: Tensor, y: Tensor) -> Shell:
-        how = {"radius": self.radius, "factor": self.radius_factor, "gamma": self.gamma}
-        return Shell.around(Z, y, int(y.max()) + 1, **how)
+        classes = int(y.max()) + 1
+        return Shell.around(Z, y, classes, radius=self.radius, factor=self.radius_factor, gamma=self.gamma)
 
     def _fit_heads(self, network: ANSNetwork, Z: Tensor, y: Tensor, shell: Shell, steps: int, lr: float) -> History:
         """Trains all heads side by side, each on its own rows, the rest and its negatives."""

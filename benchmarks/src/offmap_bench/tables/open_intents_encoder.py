@@ -53,8 +53,9 @@ def frozen(name: str, split: str) -> NDArray[Any]:
 def measure_frozen(method: Any, title: str, seed: int) -> dict[str, float]:
     """Fits the method to frozen embeddings of the known classes and evaluates it on the whole test set."""
     name, rows, y, known = known_rows(title, seed)
-    found = frozen(name, "train")[rows], y, frozen(name, "test"), load(name, "test").y, known
-    return score(method.set_params(random_state=seed), *found)
+    truth = np.asarray(load(name, "test").y)
+    X, X_test = frozen(name, "train")[rows], frozen(name, "test")
+    return score(method.set_params(random_state=seed), X, y, X_test, truth, known)
 
 
 @lru_cache(maxsize=1)
@@ -81,7 +82,7 @@ def measure_tuned(method: Any, title: str, seed: int) -> dict[str, float]:
     """Fits the method to embeddings of the tuned encoder and evaluates it on the whole test set."""
     name, _, y, known = known_rows(title, seed)
     X, X_test = tuned(title, seed)
-    return score(method.set_params(random_state=seed), X, y, X_test, load(name, "test").y, known)
+    return score(method.set_params(random_state=seed), X, y, X_test, np.asarray(load(name, "test").y), known)
 
 
 def _numbers(table: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -110,7 +110,8 @@ class SideBySide:
     def _parts(self, batch: Batch) -> Iterator[tuple[Any, list[Tensor]]]:
         """Each stack with both sides of its terms of each seed, without the padding that they do not need."""
         pairs = [self.sum.pairs(groups) for groups in zip(*batch, strict=True)]
-        for stack, places in zip(self.stacks, self.places.values(), strict=True):
+        stacks: Iterable[Any] = self.stacks
+        for stack, places in zip(stacks, self.places.values(), strict=True):
             sides = zip(zip(*pairs, strict=True), (stack.x_widths, stack.y_widths), strict=True)
             yield stack, [torch.cat([own[places, :, : max(wide)] for own in side]) for side, wide in sides]
 
