@@ -129,7 +129,7 @@ def test_columns_may_have_any_units() -> None:
 
 def test_rows_that_say_when_to_stop_are_not_trained(monkeypatch: pytest.MonkeyPatch) -> None:
     X, entities = ring()
-    seen = []
+    seen: list[set[int]] = []
 
     def spied(*given: Any) -> History:
         seen.extend(set(part.index.tolist()) for part in given if isinstance(part, Observations))
