@@ -195,5 +195,5 @@ def test_models_of_several_folders_merge_into_that_of_all(tmp_path: Path) -> Non
         shards.append(first.fit_files(tmp_path / str(place), entity="shop", row="item", X=X))
     merged = merge(shards, X[fresh[1]], fresh[2])
     one = merge([first.fit_files(tmp_path, entity="shop", row="item", X=X)], X[fresh[1]], fresh[2])
-    novelties = (model.novelty(X, fresh[2], rows=fresh[1]) for model in (merged, one))
-    np.testing.assert_allclose(*novelties, rtol=1e-5, atol=1e-5)
+    found, expected = (model.novelty(X, fresh[2], rows=fresh[1]) for model in (merged, one))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
