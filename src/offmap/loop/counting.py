@@ -68,6 +68,6 @@ def _width(rows: Vectors, codes: NDArray[Any]) -> float:
     """The variance within groups, all features together."""
     names, places = np.unique(codes, return_inverse=True)
     member = sparse.csr_matrix((np.ones(len(codes)), (places, np.arange(len(codes)))), shape=(len(names), len(codes)))
-    sums, sizes = member @ rows, np.bincount(places)
+    sums, sizes = np.asarray(member @ rows), np.bincount(places)
     between = float(((sums**2).sum(axis=1) / sizes).sum())
     return (float((rows**2).sum()) - between) / max(len(rows) - len(names), 1)

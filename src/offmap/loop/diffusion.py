@@ -111,7 +111,7 @@ def _links(rows: Vectors, count: int) -> sparse.csr_matrix:
     weights = np.exp(-(lengths**2) / (reach[:, None] * reach[nearest]))
     places = np.repeat(np.arange(len(rows)), count)
     one_way = sparse.csr_matrix((weights.ravel(), (places, nearest.ravel())), shape=(len(rows), len(rows)))
-    return (one_way + one_way.T) / 2
+    return sparse.csr_matrix((one_way + one_way.T) / 2)
 
 
 def _nearest(rows: Vectors, count: int) -> tuple[NDArray[np.int64], Vectors]:
