@@ -71,12 +71,14 @@ def draw_map(path: Path, profile: str) -> None:
     places = dict(zip(rows.tolist(), at, strict=True))
     drawing = Drawing(figsize=(9, 5.4), layout="constrained")
     axes = drawing.subplots()
-    axes.scatter(*at.T, s=8, color=NEUTRAL, label="other groups")
+    axes.scatter(at[:, 0], at[:, 1], s=8, color=NEUTRAL, label="other groups")
     for number, group in enumerate(groups[:SHOWN]):
         own = np.stack([places[int(row)] for row in group.rows])
         label = str(data.y[int(group.rows[0])]).replace("_", " ")
         colour, shape = COLOURS[number % len(COLOURS)], SHAPES[number // len(COLOURS)]
-        axes.scatter(*own.T, s=26, color=colour, marker=shape, edgecolor="white", linewidth=0.4, label=label)
+        axes.scatter(
+            own[:, 0], own[:, 1], s=26, color=colour, marker=shape, edgecolor="white", linewidth=0.4, label=label
+        )
     axes.set(xticks=[], yticks=[])
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize="small", title="named after the centre")
     with replacing(path) as fresh:
