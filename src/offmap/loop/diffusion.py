@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import eigsh
+from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from offmap.loop.spread import Vectors, distances
 
@@ -16,6 +17,7 @@ _STEPS = 5
 # Weight of the links of a known row with its class, as a multiple of the weight of those with its neighbours.
 _OWN_CLASS = 3.0
 _BLOCK = 1000
+_SMALL = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +102,22 @@ def _normalised(links: sparse.csr_matrix) -> sparse.csr_matrix:
 
 def _diffusion(links: sparse.csr_matrix) -> Diffusion:
     count = max(1, min(_MOST, links.shape[0] // 4))
-    values, vectors = eigsh(_normalised(links), k=count, which="LA", tol=1e-3, v0=np.ones(links.shape[0]))
+    values, vectors = _leading(_normalised(links), count)
     order = np.argsort(-values)
     return Diffusion(values[order], vectors[:, order])
+
+
+def _leading(matrix: sparse.csr_matrix, count: int) -> tuple[Vectors, Vectors]:
+    """The largest eigenvalues and their eigenvectors; small or awkward matrices are solved as a whole."""
+    size = matrix.shape[0]
+    if size > _SMALL:
+        try:
+            # A start that is no eigenvector itself, as equal numbers may be.
+            start = np.random.default_rng(0).uniform(0.5, 1.5, size)
+            return eigsh(matrix, k=count, which="LA", tol=1e-3, v0=start)
+        except ArpackError:
+            pass
+    return eigh(matrix.toarray(), subset_by_index=[size - count, size - 1])
 
 
 def _links(rows: Vectors, count: int) -> sparse.csr_matrix:
@@ -111,7 +126,7 @@ def _links(rows: Vectors, count: int) -> sparse.csr_matrix:
     weights = np.exp(-(lengths**2) / (reach[:, None] * reach[nearest]))
     places = np.repeat(np.arange(len(rows)), count)
     one_way = sparse.csr_matrix((weights.ravel(), (places, nearest.ravel())), shape=(len(rows), len(rows)))
-    return ((one_way + one_way.T) / 2).tocsr()
+    return sparse.csr_matrix((one_way + one_way.T) / 2)
 
 
 def _nearest(rows: Vectors, count: int) -> tuple[NDArray[np.int64], Vectors]:
