@@ -12,8 +12,11 @@ _CAUSES = {"CLINC 50 %": _RATE, "CLINC 75 %": _RATE}
 
 
 def _ablation(item: str, row: str, above: str) -> Claim:
-    cause = "not known; noise alone already finds most rows"
-    return Claim(item=item, table="open-intents-ablation", row=row, above=above, metric="f1", cause=cause)
+    cause = "projected to the far shell of the default, negatives without ascent are too easy"
+    columns = ("CLINC 25 %",)
+    return Claim(
+        item=item, table="open-intents-ablation", row=row, above=above, metric="f1", columns=columns, cause=cause
+    )
 
 
 PAGE = Page(

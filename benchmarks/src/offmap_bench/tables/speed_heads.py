@@ -43,7 +43,7 @@ class OneAfterAnother(BaseEstimator):
         unknown_label_: What ``predict`` answers for rejected rows.
     """
 
-    classifier: ANSClassifier = field(default_factory=lambda: own(ANSClassifier))
+    classifier: ANSClassifier = field(default_factory=lambda: own(ANSClassifier, **THESIS))
     head_epochs: int = 20
     head_lr: float = 1e-3
     random_state: int | None = None
