@@ -48,7 +48,7 @@ def test_a_mixture_of_betas_is_scipys_on_its_box(share: float) -> None:
     t = torch.rand(40, 2).clamp(0.01, 0.99).numpy()
     assert isinstance(mixture.parts, BetaReference)
     a, b = (shape[:, 0].numpy() for shape in mixture.parts.shapes())
-    parts = stats.beta.pdf(t[:, None], a, b).prod(-1) @ WEIGHTS.numpy()
+    parts = np.asarray(stats.beta.pdf(t[:, None], a, b)).prod(-1) @ WEIGHTS.numpy()
     expected = np.log((1 - share) * parts + share) - np.log(high - low).sum()
     found = mixture.log_prob(torch.tensor(low + (high - low) * t, dtype=torch.float32))
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=2e-3)

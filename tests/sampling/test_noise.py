@@ -91,8 +91,8 @@ def test_unused_components_are_never_drawn_after_training() -> None:
 def test_means_and_standard_deviations_are_those_of_the_draws_and_are_trained() -> None:
     noise = mixture(2)
     with torch.no_grad():
-        noise.scaled_means += 1.0
-        noise.scaled_log_spread[1] -= 0.3
+        noise.scaled_means.add_(1.0)
+        noise.scaled_log_spread[1].sub_(0.3)
     drawn, component = noise.draw_evenly(100_000, CPU, torch.Generator().manual_seed(0))
     for k in range(2):
         own = drawn[component == k].detach()

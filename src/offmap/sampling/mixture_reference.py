@@ -83,18 +83,17 @@ class MixtureReference:
             return cls(parts, GaussianReference(middle, spread), weights, share)
         low, high = (torch.as_tensor(bound, dtype=mean.dtype, device=mean.device) for bound in support)
         betas = BetaReference(mean, variance + 1e-4, low, high)
-        uniform = (torch.full_like(mean[:1], moment) for moment in _UNIFORM)
-        return cls(betas, BetaReference(*uniform, low, high), weights, share)
+        middle, spread = (torch.full_like(mean[:1], moment) for moment in _UNIFORM)
+        return cls(betas, BetaReference(middle, spread, low, high), weights, share)
 
     def draw(self, n: int) -> Tensor:
         """Draws ``n`` points, ``(n, d)``; every part has its share of them up to rounding."""
         shares = torch.cat([(1 - self.share) * self.weights, self.weights.new_tensor([self.share])])
         levels = (torch.arange(n, device=shares.device) + torch.rand((), device=shares.device)) / n
         part = torch.searchsorted(shares.cumsum(0), levels, right=True).clamp(max=len(shares) - 1)
-        moments = (
-            torch.cat([getattr(self.parts, name), getattr(self.broad, name)])[part] for name in ("mean", "variance")
-        )
-        return replace(self.parts, **dict(zip(("mean", "variance"), moments, strict=True))).draw(1).squeeze(1)
+        mean = torch.cat([self.parts.mean, self.broad.mean])[part]
+        variance = torch.cat([self.parts.variance, self.broad.variance])[part]
+        return replace(self.parts, mean=mean, variance=variance).draw(1).squeeze(1)
 
     def log_prob(self, x: Tensor) -> Tensor:
         """Returns the log density of each point ``(n, d)``."""
