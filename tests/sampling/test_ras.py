@@ -246,17 +246,18 @@ def test_the_cycle_term_ends_with_the_annealing_share() -> None:
 def test_the_critic_takes_more_steps_where_it_has_more_to_learn(
     parameters: dict[str, Any], per_step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    batches: list[int] = []
+    fresh: list[bool] = []
     draw = RASLosses.critic_batch
 
-    def counted(self: RASLosses, **given: Any) -> Any:
-        batches.append(1)
-        return draw(self, **given)
+    def counted(losses: RASLosses, fresh_samples: bool = False) -> Any:
+        fresh.append(fresh_samples)
+        return draw(losses, fresh_samples)
 
-    monkeypatch.setattr(RASLosses, "critic_batch", counted)
+    monkeypatch.setattr(RASLosses, "critic_batch", lambda losses, fresh=False: counted(losses, fresh))
     RAS(log_density=gaussian, dim=2, **SMALL | {"steps": 10} | parameters).fit()
     # A fifth of the steps fits the critic to the final generator.
-    assert len(batches) == 10 * per_step + 2
+    assert len(fresh) == 10 * per_step + 2
+    assert sum(fresh) == 10 * (per_step - 1)
 
 
 def test_the_critic_sees_points_in_units_of_its_resolution() -> None:
