@@ -17,6 +17,7 @@ _MOST_WAITING, _MOST_KNOWN = 2500, 1000
 _LEAST_PER_CLASS, _WAITING_PER_KNOWN = 10, 40
 # Numbers of neighbours that are tried; small classes need few. Of two that are equally good, the first is taken.
 _NEIGHBORS = (15, 10, 5)
+_ROWS_PER_NEIGHBOR = 20
 # A row nearly as close to another centre as to its own fits neither.
 _CLEARLY = 0.95
 _PASSES = 10
@@ -74,7 +75,9 @@ def partition(X: NDArray[np.float32], spread: Spread, *, rng: np.random.Generato
 
 def _clustered(rows: Vectors, known: Codes, groups: int | None) -> Codes:
     """Groups of rows, of which the last ones are known."""
-    tried = [Neighbors(rows, count) for count in _NEIGHBORS]
+    # Among few rows, many neighbours would join everything.
+    most = max(min(_NEIGHBORS), len(rows) // _ROWS_PER_NEIGHBOR)
+    tried = [Neighbors(rows, count) for count in _NEIGHBORS if count <= most]
     cuts = [Cuts(linkage(neighbors.diffuse().walk(), method="ward"), known) for neighbors in tried]
     best = int(np.argmax([each.agreement.max() for each in cuts]))
     count = cuts[best].count(rows, known) if groups is None else groups

@@ -67,7 +67,8 @@ def draw_map(path: Path, profile: str) -> None:
     """Plots the rows of the first round in the plane, the groups that teach most in colour."""
     data, groups = first_groups("BANKING")
     rows = np.concatenate([[int(row) for row in group.rows] for group in groups])
-    at = TSNE(init="pca", random_state=0, metric="cosine").fit_transform(data.X[rows])
+    perplexity = min(30.0, len(rows) / 4)
+    at = TSNE(perplexity=perplexity, init="pca", random_state=0, metric="cosine").fit_transform(data.X[rows])
     places = dict(zip(rows.tolist(), at, strict=True))
     drawing = Drawing(figsize=(9, 5.4), layout="constrained")
     axes = drawing.subplots()

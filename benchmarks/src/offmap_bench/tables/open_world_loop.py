@@ -141,7 +141,7 @@ def rounds(loop: Loop, name: str, alpha: float, seed: int) -> list[dict[str, flo
 def costs(person: Reviewer, world: OpenWorld) -> dict[str, float]:
     """What reviewing has cost so far, how pure the named groups are, and how many rows still wait."""
     return {
-        "purity": float(np.mean(person.purity)),
+        "purity": float(np.mean(person.purity)) if person.purity else float("nan"),
         "waiting": float(world.status().waiting),
         "decisions": float(person.decisions),
         "rows read": float(len(person.read)),
