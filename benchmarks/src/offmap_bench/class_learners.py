@@ -85,10 +85,7 @@ class Heads:
     def learn(self, X: NDArray[Any], y: NDArray[Any]) -> Self:
         """Adds classes."""
         if not hasattr(self, "model"):
-            # The radius is given, since its choice would train many heads and has no part in the labels.
-            self.model = ANSClassifier(
-                closed_set="analytic", radius_factor=1.0, rule="own", calibration=0, random_state=0
-            )
+            self.model = ANSClassifier(closed_set="analytic", rule="own", calibration=0, random_state=0)
         self.model.partial_fit(X, y)
         return self
 
