@@ -25,6 +25,9 @@ def _check_members(model: Any, members: Any) -> None:
     whole = isinstance(members, tuple) and members and all(type(member) is type(model) for member in members)
     if not whole or any(hasattr(member, "members_") for member in members):
         raise ValueError(f"members_ must be the {type(model).__name__}s of the folds")
+    for name in ("input_shape_", "n_features_in_"):
+        if getattr(model, name, None) != getattr(members[0], name, None):
+            raise ValueError(f"{name} must be that of members_")
     if hasattr(model, "classes_"):
         check_classes(model.classes_, model.unknown_label_)
         if not all(np.array_equal(member.classes_, model.classes_) for member in members):

@@ -43,6 +43,7 @@ class ParquetBatches:
     Example:
         >>> import pandas as pd, tempfile
         >>> from pathlib import Path
+        >>> from offmap.data.parquet_rows import ParquetRows
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     pd.DataFrame({"x": np.arange(10.0)}).to_parquet(Path(folder) / "rows.parquet")
         ...     [len(rows) for (rows,) in ParquetBatches(ParquetRows.open(folder), size=4)]

@@ -47,9 +47,9 @@ def partition(X: NDArray[np.float32], spread: Spread, *, rng: np.random.Generato
     """Puts every row into a group.
 
     Unknown rows and some rows of each known class are linked with their nearest neighbours, and a random walk along the
-    links gives each row new coordinates. The number of neighbours is the one with which a tree over these coordinates
-    (Ward's linkage) agrees best with the known classes. The tree also tells the number of groups. Then known rows of
-    one class are linked with each other, and all are clustered.
+    links gives each row new coordinates. Trees (Ward's linkage) over these, for several numbers of neighbours, and over
+    the rows as they are compete: the one that agrees best with the known classes is taken and tells the number of
+    groups. If links are better, known rows of one class are linked with each other, and all are clustered.
 
     Args:
         X: Rows to group.
@@ -78,11 +78,13 @@ def _clustered(rows: Vectors, known: Codes, groups: int | None) -> Codes:
     # Among few rows, many neighbours would join everything.
     most = max(min(_NEIGHBORS), len(rows) // _ROWS_PER_NEIGHBOR)
     tried = [Neighbors(rows, count) for count in _NEIGHBORS if count <= most]
-    cuts = [Cuts(linkage(neighbors.diffuse().walk(), method="ward"), known) for neighbors in tried]
+    # The rows as they are come first: classes that are plain clusters need no links, which would break them up.
+    trees = [linkage(each, method="ward") for each in (rows, *(neighbors.diffuse().walk() for neighbors in tried))]
+    cuts = [Cuts(tree, known) for tree in trees]
     best = int(np.argmax([each.agreement.max() for each in cuts]))
     count = cuts[best].count(rows, known) if groups is None else groups
-    coordinates = tried[best].diffuse_with(known).leading(count)
-    first = fcluster(linkage(coordinates, method="ward"), count, "maxclust")
+    coordinates = rows if best == 0 else tried[best - 1].diffuse_with(known).leading(count)
+    first = fcluster(trees[0] if best == 0 else linkage(coordinates, method="ward"), count, "maxclust")
     centres = means(coordinates, np.unique(first, return_inverse=True)[1].astype(np.int64))
     return distances(coordinates, _refined(coordinates, centres)).argmin(axis=1)
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from offmap.arrays import holds_text
 from offmap.openset.incremental import IncrementalClassifier
+from offmap.store import JournalUnreadable
 
 _TEXT, _ARRAY = b"t", b"a"
 
@@ -58,7 +59,10 @@ def as_given(X: Any) -> NDArray[Any]:
 
 
 def _unpacked(row: bytes) -> NDArray[Any]:
-    return np.load(io.BytesIO(row[1:]), allow_pickle=False)
+    try:
+        return np.asarray(np.load(io.BytesIO(row[1:]), allow_pickle=False))
+    except Exception as error:  # damaged bytes raise errors of any kind: ValueError, EOFError, TokenError
+        raise JournalUnreadable("a row in the journal is damaged; restore the journal from a copy") from error
 
 
 def _packed(row: NDArray[Any]) -> bytes:
