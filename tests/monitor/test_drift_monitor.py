@@ -1,6 +1,7 @@
 """Semi-online p-values, the jumper martingale, and the monitor that plays one against the other."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
+from offmap import tensorfile
 from offmap.monitor import DriftMonitor, Jumper, semi_online_p_values
 
 
@@ -94,10 +96,21 @@ def test_bad_novelty_is_named(values: list[float], message: str) -> None:
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:
-    from offmap import tensorfile
-
     tensorfile.write(tmp_path / "other.safetensors", {"schema": 1})
     with pytest.raises(ValueError, match="does not hold the state of a DriftMonitor"):
         DriftMonitor.load(tmp_path / "other.safetensors")
     with pytest.raises(ValueError, match="level must be a number at least 1"):
         DriftMonitor(level=0.5).fit([1.0])
+
+
+@pytest.mark.parametrize(
+    "edited", [{"schema": np.zeros(3)}, {"format": np.zeros(2)}, {"parameters": {"level": np.zeros(2)}}]
+)
+def test_a_file_with_arrays_where_numbers_belong_is_refused(tmp_path: Path, edited: dict[str, Any]) -> None:
+    monitor = DriftMonitor(random_state=0).fit(np.arange(50.0))
+    monitor.save(tmp_path / "state")
+    content = tensorfile.read(tmp_path / "state")
+    assert isinstance(content, dict)
+    tensorfile.write(tmp_path / "state", content | edited)
+    with pytest.raises(ValueError, match="DriftMonitor"):
+        DriftMonitor.load(tmp_path / "state")

@@ -120,11 +120,13 @@ class DriftMonitor(BaseEstimator):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Restores what ``save`` wrote, or raises a ``ValueError`` that says why it cannot."""
         content = tensorfile.read(path)
-        if not isinstance(content, dict) or content.get("format") != _FORMAT or content.get("schema") != _SCHEMA:
+        found = [content.get(name) for name in ("format", "schema")] if isinstance(content, dict) else []
+        # Types first: a tensor cannot be compared with a number.
+        if [type(value) for value in found] != [type(_FORMAT), type(_SCHEMA)] or found != [_FORMAT, _SCHEMA]:
             raise ValueError(f"{os.fspath(path)} does not hold the state of a DriftMonitor of this release")
         try:
             return cls._restored(content["parameters"], content["state"])
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise ValueError(
                 f"{os.fspath(path)} holds no state that a DriftMonitor leaves: {reason_of(error)}"
             ) from None
