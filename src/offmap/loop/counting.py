@@ -4,11 +4,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.cluster.hierarchy import fcluster
 from sklearn.metrics import adjusted_rand_score
 
-from offmap.loop.spread import Vectors
+from offmap.loop.spread import Vectors, means
 
 Codes = NDArray[np.int64]
 _CANDIDATES = 80
@@ -67,7 +66,5 @@ class Cuts:
 def _width(rows: Vectors, codes: NDArray[Any]) -> float:
     """The variance within groups, all features together."""
     names, places = np.unique(codes, return_inverse=True)
-    member = sparse.csr_matrix((np.ones(len(codes)), (places, np.arange(len(codes)))), shape=(len(names), len(codes)))
-    sums, sizes = np.asarray(member @ rows), np.bincount(places)
-    between = float(((sums**2).sum(axis=1) / sizes).sum())
-    return (float((rows**2).sum()) - between) / max(len(rows) - len(names), 1)
+    within = rows - means(rows, places)[places]
+    return float((within**2).sum()) / max(len(rows) - len(names), 1)

@@ -1,14 +1,17 @@
 """Coordinates in which rows that are linked by many short paths lie together, whatever the shape of their class."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, eigsh
+from sklearn.neighbors import NearestNeighbors
 
-from offmap.loop.spread import Vectors, distances
+from offmap.loop.spread import Vectors
 
 # Eigenvectors that are computed: as many groups can be told apart.
 _MOST = 200
@@ -16,7 +19,7 @@ _MOST = 200
 _STEPS = 5
 # Weight of the links of a known row with its class, as a multiple of the weight of those with its neighbours.
 _OWN_CLASS = 3.0
-_BLOCK = 1000
+# So few rows are solved as a whole, which is as fast.
 _SMALL = 500
 
 
@@ -44,6 +47,7 @@ class Diffusion:
         return _unit(self.vectors[:, :count])
 
 
+@dataclass(frozen=True, eq=False)
 class Neighbors:
     r"""Links between rows that are near to each other.
 
@@ -51,20 +55,30 @@ class Neighbors:
     of both rows to its furthest neighbour, so that no scale must be chosen.
 
     Args:
-        rows: Rows, four or more.
-        count: Number of neighbours of each row.
+        links: The weights, symmetric.
 
     Reference: Zelnik-Manor and Perona, Self-Tuning Spectral Clustering, NIPS 2004.
 
     Example:
         >>> line = np.arange(20.0)[:, None]
-        >>> apart = Neighbors(np.concatenate([line, line + 100]), 4).diffuse().leading(2)
+        >>> apart = Neighbors.of(np.concatenate([line, line + 100]), [4])[0].diffuse().leading(2)
         >>> bool(abs(apart[0] @ apart[19]) > 0.99), bool(abs(apart[0] @ apart[39]) < 0.01)
         (True, True)
     """
 
-    def __init__(self, rows: Vectors, count: int) -> None:
-        self.links = _links(rows, min(count, len(rows) - 1))
+    links: sparse.csr_matrix
+
+    @classmethod
+    def of(cls, rows: Vectors, counts: Sequence[int]) -> list[Self]:
+        """Links every row with its nearest rows, once for each number of them.
+
+        Args:
+            rows: Rows, four or more.
+            counts: Numbers of neighbours.
+        """
+        most = min(max(counts), len(rows) - 1)
+        lengths, nearest = NearestNeighbors(n_neighbors=most).fit(rows).kneighbors()
+        return [cls(_links(nearest[:, :count], lengths[:, :count])) for count in counts]
 
     def normalised(self) -> sparse.csr_matrix:
         """The links, divided by the roots of the sums of both rows."""
@@ -120,25 +134,14 @@ def _leading(matrix: sparse.csr_matrix, count: int) -> tuple[Vectors, Vectors]:
     return eigh(matrix.toarray(), subset_by_index=[size - count, size - 1])
 
 
-def _links(rows: Vectors, count: int) -> sparse.csr_matrix:
-    nearest, lengths = _nearest(rows, count)
-    reach = np.maximum(lengths.max(axis=1), 1e-12)
+def _links(nearest: NDArray[np.int64], lengths: Vectors) -> sparse.csr_matrix:
+    """The weight of the links, for the nearest rows of each row and their distances, in ascending order."""
+    rows, count = nearest.shape
+    reach = np.maximum(lengths[:, -1], 1e-12)
     weights = np.exp(-(lengths**2) / (reach[:, None] * reach[nearest]))
-    places = np.repeat(np.arange(len(rows)), count)
-    one_way = sparse.csr_matrix((weights.ravel(), (places, nearest.ravel())), shape=(len(rows), len(rows)))
+    places = np.repeat(np.arange(rows), count)
+    one_way = sparse.csr_matrix((weights.ravel(), (places, nearest.ravel())), shape=(rows, rows))
     return sparse.csr_matrix((one_way + one_way.T) / 2)
-
-
-def _nearest(rows: Vectors, count: int) -> tuple[NDArray[np.int64], Vectors]:
-    """The nearest other rows of each row and their distances, a block of rows at a time to save memory."""
-    found, lengths = np.empty((len(rows), count), np.int64), np.empty((len(rows), count))
-    for start in range(0, len(rows), _BLOCK):
-        block = np.arange(start, min(start + _BLOCK, len(rows)))
-        away = distances(rows[block], rows)
-        away[np.arange(len(block)), block] = np.inf
-        found[block] = np.argpartition(away, count - 1, axis=1)[:, :count]
-        lengths[block] = np.take_along_axis(away, found[block], axis=1)
-    return found, lengths
 
 
 def _unit(vectors: Vectors) -> Vectors:

@@ -81,9 +81,6 @@ def _learnt(state: State, content: Content, entry: int) -> None:
     state.taught.update(lesson)
     for identity in content["groups"]:
         state.groups[identity].status, state.groups[identity].version = "learnt", number
-    # Journals of earlier versions of the package have no such rows.
-    for row in content.get("released", ()):
-        _leave(state, row)
     _assess(state, content)
 
 

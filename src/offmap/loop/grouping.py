@@ -77,7 +77,7 @@ def _clustered(rows: Vectors, known: Codes, groups: int | None) -> Codes:
     """Groups of rows, of which the last ones are known."""
     # Among few rows, many neighbours would join everything.
     most = max(min(_NEIGHBORS), len(rows) // _ROWS_PER_NEIGHBOR)
-    tried = [Neighbors(rows, count) for count in _NEIGHBORS if count <= most]
+    tried = Neighbors.of(rows, [count for count in _NEIGHBORS if count <= most])
     # The rows as they are come first: classes that are plain clusters need no links, which would break them up.
     trees = [linkage(each, method="ward") for each in (rows, *(neighbors.diffuse().walk() for neighbors in tried))]
     cuts = [Cuts(tree, known) for tree in trees]

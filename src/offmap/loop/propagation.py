@@ -34,7 +34,7 @@ def propagate(rows: Vectors, codes: NDArray[np.int64], weights: Vectors) -> NDAr
     said = np.zeros((len(rows), int(codes.max()) + 1))
     said[np.arange(len(rows)), codes] = weights
     said /= np.maximum(said.sum(axis=0), 1e-12)
-    links, found = Neighbors(rows, _NEIGHBORS).normalised(), said
+    links, found = Neighbors.of(rows, [_NEIGHBORS])[0].normalised(), said
     for _ in range(_STEPS):
         found = _FROM_NEIGHBORS * (links @ found) + (1 - _FROM_NEIGHBORS) * said
     return np.asarray(found.argmax(axis=1), np.int64)

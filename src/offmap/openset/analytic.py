@@ -103,12 +103,10 @@ class AnalyticClassifier(IncrementalClassifier):
             X: Training rows.
             y: Their classes.
         """
-        return _novelty(*self._left_out(X, y)).double().cpu().numpy()
-
-    def _left_out(self, X: Any, y: ArrayLike) -> tuple[Tensor, Tensor]:
         rows, codes = self._checked(X), np.searchsorted(self.classes_, self._checked_labels(X, y))
         with torch.inference_mode():
-            return self.network_.left_out(to_tensor(rows, self.device), torch.from_numpy(codes).to(self.device))
+            found = self.network_.left_out(to_tensor(rows, self.device), torch.from_numpy(codes).to(self.device))
+        return _novelty(*found).double().cpu().numpy()
 
     def remove_class(self, label: Any) -> Self:
         """Forgets a class: the model is then what it would be if the class had never been learnt."""
