@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 Vectors = NDArray[np.float64]
 # A feature's variance within classes counts as at least this share of the median one: few rows measure it badly.
@@ -92,9 +93,9 @@ def _same_length(rows: Vectors) -> bool:
 
 def means(rows: Vectors, codes: NDArray[np.int64]) -> Vectors:
     """The mean row of each code 0, 1, …, each of which must occur."""
-    sums = np.zeros((int(codes.max()) + 1, rows.shape[1]))
-    np.add.at(sums, codes, rows)
-    return sums / np.bincount(codes)[:, None]
+    # A sparse product sums far faster than numpy's indexed addition.
+    members = sparse.csr_matrix((np.ones(len(codes)), (codes, np.arange(len(codes)))))
+    return np.asarray(members @ rows) / np.bincount(codes)[:, None]
 
 
 def distances(rows: NDArray[Any], centres: NDArray[Any]) -> NDArray[Any]:
