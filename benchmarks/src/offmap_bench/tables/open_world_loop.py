@@ -249,7 +249,7 @@ TABLES = (
         "Decisions and rows read include audit rows. Accuracy counts the most likely class, on all test rows "
         "of classes that the stream brings: those of classes that were not learnt are wrong. False alarms are "
         "fresh rows of learnt classes that are rejected, mean over rounds 2 to 6, classes weighted by their shares in "
-        "the stream. Fresh rows are training rows that the stream has not brought (5,184 of BANKING, of all but two small "
+        "the stream. Fresh rows are training rows that the stream has not brought (5,184 of BANKING, all but two small "
         "classes; 9,000 of CLINC): the promise speaks of rows that come as the stream does. The rate on the test "
         "split is given beside it. The row with all labels sets its threshold on a random third of all rows, with no "
         "loop at all: where its test rows are rejected more often than its fresh ones, the test split differs from the "
