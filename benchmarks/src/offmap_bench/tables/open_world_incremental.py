@@ -2,10 +2,12 @@
 
 import copy
 from dataclasses import replace
+from functools import cache
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from offmap_bench.class_learners import Analytic, FineTuned, Heads, NearestMean, StreamingLDA
 from offmap_bench.table import Table
@@ -20,8 +22,15 @@ COLUMNS = (
     "CLINC 60 + 3 × 30",
     "CLINC 30 + 3 × 40",
 )
-METRICS = ("all", "base", "new", "forgetting", "seconds")
+METRICS = ("all", "base", "new", "drop", "forgetting", "seconds")
 LESSON = "CLINC 140 + 10"
+
+
+@cache
+def refitted(name: str) -> NDArray[np.bool_]:
+    """Which test rows are right if random projection and ridge see all training rows of all classes at once."""
+    (X, y), (X_test, y_test) = embedded(SETS[name], "train"), embedded(SETS[name], "test")
+    return np.asarray(Analytic(refit=True).learn(X, y).predict(X_test) == y_test)
 
 
 def measure(method: Any, column: str, seed: int) -> dict[str, float]:
@@ -45,7 +54,8 @@ def measure(method: Any, column: str, seed: int) -> dict[str, float]:
     right = learner.predict(X_test) == y_test
     found = {"all": right[of_all].mean(), "base": right[of_base].mean(), "new": right[of_all & ~of_base].mean()}
     return {metric: float(value) for metric, value in found.items()} | {
-        "forgetting": first - float(found["base"]),
+        "drop": first - float(found["base"]),
+        "forgetting": float(refitted(name)[of_base].mean() - found["base"]),
         "seconds": seconds,
     }
 
@@ -82,11 +92,14 @@ TABLES = (
         profiles={"cpu": {}},
         needs=("banking", "clinc"),
         notes="Frozen all-MiniLM-L6-v2, all training rows, all test rows. Base and new are accuracies over all classes "
-        "after the last stage, on test rows of the base classes and of the others. Forgetting is the accuracy on the "
-        "base classes among themselves, before the stages, less that at the end, among all classes; the refit shows "
-        "how much of it is due to more classes and not to forgetting. Seconds are those of the last stage.",
-        higher_is_better={"all": True, "base": True, "new": True, "forgetting": False, "seconds": False},
-        formats={"all": ".1%", "base": ".1%", "new": ".1%", "forgetting": ".1%", "seconds": ".2f"},
+        "after the last stage, on test rows of the base classes and of the others. Drop is the accuracy on the base "
+        "classes among themselves, before the stages, less that at the end, among all classes. It has two parts: more "
+        "classes are harder to tell apart, and classes are forgotten. Forgetting is the second part: the accuracy on "
+        "the base classes of random projection + ridge, fitted once on all rows of all classes, less that of the "
+        "learner; it compares the learner with the best one here, so it also counts what a learner lacks "
+        "from the start. Seconds are those of the last stage.",
+        higher_is_better={"all": True, "base": True, "new": True, "drop": False, "forgetting": False, "seconds": False},
+        formats={"all": ".1%", "base": ".1%", "new": ".1%", "drop": ".1%", "forgetting": ".1%", "seconds": ".2f"},
         average=True,
     ),
     Table(
