@@ -86,9 +86,9 @@ def stream(name: str, seed: int) -> Stream:
     first = np.flatnonzero(known)
     taught = np.concatenate([part[: round(0.75 * len(part))] for part in _by_class(first, y[kept])])
     rest = rng.permutation(np.setdiff1d(np.arange(len(kept)), taught))
-    fresh = np.setdiff1d(order, kept)
-    parts = (kept[taught], kept[rest], fresh)
-    return Stream(*(each[part] for part in parts for each in (X, y)), *embedded(SETS[name], "test"))
+    known_rows, stream_rows, fresh = kept[taught], kept[rest], np.setdiff1d(order, kept)
+    rows = (X[known_rows], y[known_rows], X[stream_rows], y[stream_rows], X[fresh], y[fresh])
+    return Stream(*rows, *embedded(SETS[name], "test"))
 
 
 def _by_class(places: NDArray[Any], y: NDArray[Any]) -> Iterator[NDArray[Any]]:
