@@ -113,8 +113,8 @@ TABLES = (
         seeds={"cpu": (0, 10, 20)},
         profiles={"cpu": {}},
         needs=("clinc",),
-        notes="Frozen all-MiniLM-L6-v2. Seconds are those of the processor. All is the accuracy on the test rows of the "
-        "150 classes.",
+        notes="Frozen all-MiniLM-L6-v2. Seconds are those of the processor. All is the accuracy on the test rows "
+        "of the 150 classes.",
         higher_is_better={"seconds": False, "all": True},
         formats={"seconds": ".2f", "all": ".1%"},
     ),
