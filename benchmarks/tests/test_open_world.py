@@ -14,7 +14,7 @@ from sklearn.neighbors import NearestCentroid
 
 from offmap.loop import GroupView
 from offmap.openset import AnalyticClassifier, ANSClassifier
-from offmap_bench import class_learners
+from offmap_bench import class_learners, intent_stream
 from offmap_bench.class_learners import Analytic, FineTuned, Heads, NearestMean, StreamingLDA
 from offmap_bench.clusterings import Clustering, Dense, Library, Linked, Plain
 from offmap_bench.reviewer import Reviewer
@@ -42,11 +42,11 @@ def rows_of(split: str) -> tuple[Array, Array]:
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Puts rows that are made up into the place of embedded intents."""
-    for module in (stages, loop, discovery):
+    for module in (stages, intent_stream, discovery):
         monkeypatch.setattr(module, "embedded", lambda name, split: rows_of(split))
-    monkeypatch.setattr(loop, "ROWS_PER_CLASS", {"BANKING": 28})
+    monkeypatch.setattr(intent_stream, "ROWS_PER_CLASS", {"BANKING": 28})
     monkeypatch.setattr(loop, "AnalyticClassifier", NARROW)
-    caches = (loop.stream, loop.rounds, stages.refitted)
+    caches = (intent_stream.stream, loop.rounds, stages.refitted)
     for kept in caches:
         kept.cache_clear()
     yield
@@ -117,19 +117,19 @@ def test_stages_are_measured_on_the_right_rows() -> None:
 
 @pytest.mark.usefixtures("made_up")
 def test_the_stream_has_all_rows_that_were_not_taught_and_a_quarter_of_the_classes_is_known() -> None:
-    data = loop.stream("BANKING", 0)
+    data = intent_stream.stream("BANKING", 0)
     known, counts = np.unique(data.y_known, return_counts=True)
     assert (len(known), set(counts)) == (3, {21})
     taught, streamed = ({row.tobytes() for row in part} for part in (data.X_known, data.X))
     assert taught.isdisjoint(streamed)
     assert len(taught) + len(streamed) == 28 * CLASSES
     assert {label: int(np.sum(data.y == label)) for label in known} == dict.fromkeys(known, 7)
-    assert not (loop.stream("BANKING", 1).y_known == data.y_known).all()
+    assert not (intent_stream.stream("BANKING", 1).y_known == data.y_known).all()
 
 
 @pytest.mark.usefixtures("made_up")
 def test_false_alarms_are_weighted_by_the_shares_of_the_classes_in_the_stream() -> None:
-    data = loop.stream("BANKING", 0)
+    data = intent_stream.stream("BANKING", 0)
     model = loop.classifier(0.1, 0).fit(data.X_known, data.y_known)
     found, known = loop.scores(model, data), np.unique(data.y_known)
     shares = {label: np.sum(data.y == label) for label in known}

@@ -1,25 +1,22 @@
 """The open-world loop on intents: a quarter of the classes is known, a simulated person names the rest."""
 
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offmap.data import known_classes
 from offmap.loop import OpenWorld
 from offmap.openset import AnalyticClassifier
+from offmap_bench.intent_stream import ROWS_PER_CLASS, Stream, stream
 from offmap_bench.reviewer import Reviewer
 from offmap_bench.table import Table
-from offmap_bench.tables.open_intents import SETS, embedded
+from offmap_bench.tables.open_intents import SETS
 
 ROUNDS = 6
-# Training rows per class that are used; the test rows are all used.
-ROWS_PER_CLASS = {"BANKING": 50, "CLINC": 40}
 METRICS = (
     "accuracy",
     "base accuracy",
@@ -56,44 +53,6 @@ class Loop:
     shown: int = 1
     agree: int = 1
     review: float = 0.5
-
-
-@dataclass(frozen=True, eq=False)
-class Stream:
-    """Rows to teach, the stream in the order in which it comes, fresh rows drawn as it is, and the test split."""
-
-    X_known: NDArray[Any]
-    y_known: NDArray[Any]
-    X: NDArray[Any]
-    y: NDArray[Any]
-    X_fresh: NDArray[Any]
-    y_fresh: NDArray[Any]
-    X_test: NDArray[Any]
-    y_test: NDArray[Any]
-
-
-@lru_cache(maxsize=2)
-def stream(name: str, seed: int) -> Stream:
-    """Three quarters of the rows of a quarter of the classes are taught; the stream has the others, in random order.
-
-    Fresh rows are training rows beyond those that are used, so that they differ from the stream by chance alone.
-    """
-    X, y = embedded(SETS[name], "train")
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(y))
-    kept = np.concatenate([order[y[order] == label][: ROWS_PER_CLASS[name]] for label in np.unique(y)])
-    known = np.isin(y[kept], known_classes(y, 0.25, seed))
-    first = np.flatnonzero(known)
-    taught = np.concatenate([part[: round(0.75 * len(part))] for part in _by_class(first, y[kept])])
-    rest = rng.permutation(np.setdiff1d(np.arange(len(kept)), taught))
-    known_rows, stream_rows, fresh = kept[taught], kept[rest], np.setdiff1d(order, kept)
-    rows = (X[known_rows], y[known_rows], X[stream_rows], y[stream_rows], X[fresh], y[fresh])
-    return Stream(*rows, *embedded(SETS[name], "test"))
-
-
-def _by_class(places: NDArray[Any], y: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    for label in np.unique(y[places]):
-        yield places[y[places] == label]
 
 
 def classifier(alpha: float, seed: int) -> AnalyticClassifier:
