@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as Drawing
 from numpy.typing import NDArray
 from torch import Tensor
 
-from offmap.dependence.disentangle import GroupedAutoencoder, swap_grid
+from offmap.dependence.disentangle import CodeGroup, GroupedAutoencoder, swap_grid
 from offmap.dependence.disentangle.swaps import Coder
 from offmap.files import replacing
 from offmap_bench.code_swaps import score_swaps
@@ -52,9 +52,16 @@ NOTES = (
 )
 
 
-def fit_autoencoder(data: ColourDigits, **settings: Any) -> GroupedAutoencoder:
-    """Trains the autoencoder, with a total-correlation penalty if ``tc_weight`` is above 0."""
-    return GroupedAutoencoder(groups=GROUPS, **settings).fit(data.pixels, data.targets)
+def fit_autoencoder(data: ColourDigits, *, style: int = GROUPS["style"].width, **settings: Any) -> GroupedAutoencoder:
+    """Trains the autoencoder, with a total-correlation penalty if ``tc_weight`` is above 0.
+
+    Args:
+        data: The training images.
+        style: Width of the style code.
+        settings: Parameters of the autoencoder.
+    """
+    groups = GROUPS | {"style": CodeGroup(style)}
+    return GroupedAutoencoder(groups=groups, **settings).fit(data.pixels, data.targets)
 
 
 def fit_vae(data: ColourDigits, **settings: Any) -> VAERival:
@@ -74,10 +81,15 @@ def trial(fit: Callable[..., Coder], **settings: Any) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
+def reader_of_digits() -> DigitClassifier:
+    """Returns the classifier, trained on real images of the training split."""
+    return train_classifier(colour_digits("train", count=20_000, seed=CLASSIFIER_SEED))
+
+
+@lru_cache(maxsize=1)
 def classifier_and_test(count: int) -> tuple[DigitClassifier, ColourDigits]:
     """Returns the trained classifier and the test images."""
-    real = colour_digits("train", count=20_000, seed=CLASSIFIER_SEED)
-    return train_classifier(real), colour_digits("test", count=count, seed=TEST_SEED)
+    return reader_of_digits(), colour_digits("test", count=count, seed=TEST_SEED)
 
 
 def fitted(row: Mapping[str, Any], column: str, seed: int) -> Any:
