@@ -8,10 +8,20 @@ import numpy as np
 import pytest
 import torch
 
+from offmap.dependence.disentangle import GroupedAutoencoder
 from offmap_bench.colour_digits import bundled_digits
 from offmap_bench.digit_classifier import DigitClassifier
-from offmap_bench.tables import disentangling
-from offmap_bench.tables.disentangling import ALONE, SWAPPED, WATCHED, draw_grid, fitted, measure, shown
+from offmap_bench.tables import disentangling, disentangling_width
+from offmap_bench.tables.disentangling import (
+    ALONE,
+    SWAPPED,
+    WATCHED,
+    draw_grid,
+    fit_autoencoder,
+    fitted,
+    measure,
+    shown,
+)
 
 TINY = {"images": 64, "tested": 40, "conv_channels": 2, "epochs": 1, "batch_size": 32}
 
@@ -54,6 +64,34 @@ def test_every_row_of_a_profile_has_the_same_budget() -> None:
         rows = [SWAPPED.method(row, profile) for row in SWAPPED.rows]
         for name in ("images", "tested", "conv_channels", "epochs", "batch_size", "lr"):
             assert len({row[name] for row in rows}) == 1
+
+
+def test_validation_images_are_not_those_of_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disentangling_width, "colour_digits", bundled_digits)
+    learnt, kept = disentangling_width.training_and_validation(300, 100, seed=1)
+    assert (len(learnt), len(kept)) == (300, 100)
+    assert not {image.numpy().tobytes() for image in learnt.images} & {image.numpy().tobytes() for image in kept.images}
+
+
+@pytest.mark.parametrize("column", disentangling_width.COLUMNS)
+def test_a_trial_of_the_style_width_is_trained_as_the_column_says(column: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fits: list[GroupedAutoencoder] = []
+
+    def kept(*data: Any, **settings: Any) -> GroupedAutoencoder:
+        fits.append(fit_autoencoder(*data, **settings))
+        return fits[-1]
+
+    monkeypatch.setattr(disentangling_width, "colour_digits", bundled_digits)
+    monkeypatch.setattr(disentangling_width, "reader_of_digits", lambda: DigitClassifier().eval())
+    monkeypatch.setattr(disentangling_width, "fit_autoencoder", kept)
+    monkeypatch.setitem(disentangling_width.COLUMNS, "five times the passes", {"epochs": 5})
+    (table,) = disentangling_width.TABLES
+    assert set(table.measure(table.method("16 style codes", "cpu") | TINY, column, 0)) == set(table.metrics)
+    (model,) = fits
+    assert model.groups["style"].width == 16
+    assert model.joint == ("thesis's objective" in column)
+    assert model.critic_steps == (3 if "three critic steps" in column else 1)
+    assert model.epochs == (5 if "passes" in column else 1)
 
 
 def test_pictures_stand_side_by_side() -> None:
