@@ -91,6 +91,7 @@ def test_a_trial_of_the_style_width_is_trained_as_the_column_says(column: str, m
     assert model.groups["style"].width == 16
     assert model.joint == ("thesis's objective" in column)
     assert model.critic_steps == (3 if "three critic steps" in column else 1)
+    assert model.jitter == (0.35 if "noise" in column else 0.7)
     assert model.epochs == (5 if "passes" in column else 1)
 
 
