@@ -25,6 +25,7 @@ PAGE = Page(
         "collaborative-cifar10",
         "collaborative-cifar10-passes",
         "collaborative-cifar10-transfer",
+        "collaborative-cifar10-transfer-passes",
         "collaborative-similarity",
         "collaborative-mnist",
         "collaborative-digits",

@@ -1,0 +1,73 @@
+"""The stored results that the causes on the pages of image tables rest on, and that no line lacks a cause."""
+
+import re
+
+import numpy as np
+import pytest
+
+from offmap_bench import everything
+from offmap_bench.claims import Claim, judge
+from offmap_bench.papers import PAPERS
+from offmap_bench.papers.page import Page
+from offmap_bench.places import RESULTS
+from offmap_bench.samples import read_samples
+from offmap_bench.table import Table
+
+TABLES = {item.name: item for item in everything() if isinstance(item, Table)}
+PAGES = [page for page in PAPERS if page.name in ("collaborative", "negative-sampling", "robustifying")]
+UNTESTED = re.compile("not known|not tested|not on this|not on their|one seed|in a trial|varies between")
+
+
+def mean(table: str, row: str, column: str, metric: str) -> float:
+    """The mean of a stored cell over its seeds, of which there is at least one."""
+    sample = read_samples(TABLES[table], "cpu", RESULTS)[0][row, column, metric]
+    assert sample.values, f"{row} of {table} was not run for {column}"
+    assert not sample.stale, f"{row} of {table} was run with other parameters for {column}"
+    return sample.mean
+
+
+@pytest.mark.parametrize(
+    ("page", "claim"), [pytest.param(page, claim, id=claim.item) for page in PAGES for claim in page.claims]
+)
+def test_a_line_that_is_not_reached_has_a_cause_that_was_tested(page: Page, claim: Claim) -> None:
+    samples, _ = read_samples(TABLES[claim.table], "cpu", RESULTS)
+    found = judge(claim, TABLES[claim.table], samples)
+    assert found.outcome != "not run"
+    if found.outcome in ("not reached", "contradicted"):
+        assert claim.cause
+        assert not UNTESTED.search(claim.cause), claim.cause
+
+
+def passes(row: str, column: str) -> float:
+    return mean("collaborative-cifar10-passes", row, column, "auroc")
+
+
+def test_augmentation_and_not_the_number_of_passes_brings_label_embeddings_up() -> None:
+    six = mean("collaborative-cifar10", "label*", "k = 2 (45 tasks)", "auroc")
+    plain, augmented = passes("label*", "20 passes"), passes("label*", "20 passes, augmented")
+    assert abs(plain - six) < 0.015
+    assert augmented > plain + 0.03
+    assert passes("label*", "40 passes, augmented") > augmented + 0.01
+    assert passes("label*", "20 passes, augmented, half the width") < augmented - 0.015
+    assert passes("label*", "40 passes over half the images, augmented") < augmented - 0.005
+
+
+@pytest.mark.parametrize("row", ["learned, 64 seed tasks", "pseudo-label", "random"])
+def test_augmented_passes_bring_the_other_embeddings_up(row: str) -> None:
+    six = mean("collaborative-cifar10", row, "k = 2 (45 tasks)", "auroc")
+    assert passes(row, "20 passes, augmented") > six + 0.03
+
+
+def test_augmented_passes_bring_transfer_to_triples_up() -> None:
+    six = mean("collaborative-cifar10-transfer", "k = 2", "CIFAR-10", "n = 3")
+    more = mean("collaborative-cifar10-transfer-passes", "k = 2", "20 passes, augmented", "n = 3")
+    assert more > six + 0.02
+
+
+def test_the_default_detector_of_entities_is_as_good_and_as_quick_to_extend_as_was_asked() -> None:
+    default = "ratio, the default"
+    for metric in ("seen", "added"):
+        assert mean("collaborative-mixtures", default, "12 Gaussians, 30 rows each", metric) > 0.80
+    samples, _ = read_samples(TABLES["collaborative-mixtures"], "cpu", RESULTS)
+    took = samples[default, "12 Gaussians, 30 rows each", "ms to add one"].values
+    assert np.median(list(took.values())) < 2
