@@ -71,3 +71,8 @@ def test_the_default_detector_of_entities_is_as_good_and_as_quick_to_extend_as_w
     samples, _ = read_samples(TABLES["collaborative-mixtures"], "cpu", RESULTS)
     took = samples[default, "12 Gaussians, 30 rows each", "ms to add one"].values
     assert np.median(list(took.values())) < 2
+
+
+def test_more_images_bring_the_gaussian_up_on_grey_images() -> None:
+    few = mean("vae-forward-kl", "Gaussian, reverse (ELBO)", "fashion-mnist → mnist", "auroc_bpd")
+    assert mean("vae-noise", "Gaussian", "fashion-mnist → mnist", "auroc_bpd") > few + 0.04
