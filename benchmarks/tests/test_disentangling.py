@@ -11,6 +11,8 @@ import torch
 from offmap.dependence.disentangle import GroupedAutoencoder
 from offmap_bench.colour_digits import bundled_digits
 from offmap_bench.digit_classifier import DigitClassifier
+from offmap_bench.places import RESULTS
+from offmap_bench.samples import read_samples
 from offmap_bench.tables import disentangling, disentangling_width
 from offmap_bench.tables.disentangling import (
     ALONE,
@@ -39,7 +41,20 @@ def test_printed_numbers_stand_where_the_thesis_has_them() -> None:
     assert SWAPPED.printed["TC", WATCHED, "res_l2"] == 43.04
     assert SWAPPED.printed["DIIN", WATCHED, "acc_c"] == 97.45
     assert ("VAE", ALONE, "acc_d") not in SWAPPED.printed
-    assert len(SWAPPED.printed) == 18
+    # The thesis's TC stands beside both widths of the style code.
+    assert len(SWAPPED.printed) == 18 + 3
+
+
+def test_the_style_width_that_was_chosen_is_the_best_by_stored_trials() -> None:
+    (trials,) = disentangling_width.TABLES
+    samples, _ = read_samples(trials, "cpu", RESULTS)
+    run = {key: sample.mean for key, sample in samples.items() if key[2] == "acc_d" and sample.values}
+    best = max(run, key=lambda key: run[key])
+    assert best[:2] == ("16 style codes", "one critic step")
+    assert SWAPPED.rows["TC, 16 style codes"]["style"] == SWAPPED.rows["AE, 16 style codes"]["style"] == 16
+    # The thesis's objective and its width both leave more of the digit in the style.
+    assert run["16 style codes", "thesis's objective", "acc_d"] < run[best] - 0.04
+    assert run["64 style codes", "one critic step", "acc_d"] < run[best] - 0.1
 
 
 @pytest.mark.parametrize("row", SWAPPED.rows)
