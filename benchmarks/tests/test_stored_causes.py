@@ -58,6 +58,14 @@ def test_augmented_passes_bring_the_other_embeddings_up(row: str) -> None:
     assert passes(row, "20 passes, augmented") > six + 0.03
 
 
+@pytest.mark.parametrize("row", ["label*", "learned, 64 seed tasks", "pseudo-label", "random"])
+def test_the_numbers_of_a_cause_are_those_of_the_stored_results(row: str) -> None:
+    (cause,) = (claim.cause for page in PAGES for claim in page.claims if claim.item == f"CIFAR-10, {row}")
+    passed, before, after = map(int, re.findall(r"(\d+) augmented passes bring (\d+) to (\d+)", cause)[0])
+    assert before == round(100 * mean("collaborative-cifar10", row, "k = 2 (45 tasks)", "auroc"))
+    assert after == round(100 * passes(row, f"{passed} passes, augmented"))
+
+
 def test_augmented_passes_bring_transfer_to_triples_up() -> None:
     six = mean("collaborative-cifar10-transfer", "k = 2", "CIFAR-10", "n = 3")
     more = mean("collaborative-cifar10-transfer-passes", "k = 2", "20 passes, augmented", "n = 3")
