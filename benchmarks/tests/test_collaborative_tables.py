@@ -182,7 +182,7 @@ def test_a_detector_is_trained_as_the_column_of_passes_says(column: str, monkeyp
 
 def test_transfer_after_more_passes_is_augmented(monkeypatch: pytest.MonkeyPatch) -> None:
     trained: list[Any] = []
-    monkeypatch.setattr(collaborative_passes, "measure_transfer", lambda how, *_: trained.append(how) or {})
+    monkeypatch.setattr(collaborative_passes, "measure_transfer", lambda how, *_: trained.append(how))
     (column,) = LONG_TRANSFER.columns
     LONG_TRANSFER.measure(LONG_TRANSFER.method("k = 2", "cpu"), column, 0)
     assert [(how.k, how.epochs, how.augment) for how in trained] == [(2, 20, "crop_flip")]

@@ -161,7 +161,7 @@ class Dim(Perfect):
     """A model that decodes every image at half its brightness."""
 
     def decode(self, codes: Any) -> NDArray[np.float32]:
-        return super().decode(codes) / 2
+        return super().decode(codes) * np.float32(0.5)
 
 
 def test_what_is_lost_without_a_swap_is_the_error_of_decoding(

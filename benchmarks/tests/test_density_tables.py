@@ -42,7 +42,7 @@ def test_generated_negatives_are_trained_for_the_epochs_of_the_column(
     column: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained: list[Setting] = []
-    monkeypatch.setattr(negative_sampling_epochs, "measure", lambda setting, *_: trained.append(setting) or {})
+    monkeypatch.setattr(negative_sampling_epochs, "measure", lambda setting, *_: trained.append(setting))
     (table,) = negative_sampling_epochs.TABLES
     table.measure(table.method("Bernoulli, generated", "cpu"), column, 0)
     (setting,) = trained
