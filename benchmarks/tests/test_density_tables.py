@@ -11,6 +11,7 @@ from matplotlib.figure import Figure as Drawing
 
 from offmap.data import DataNotFound
 from offmap.density.vae.scores import SCORES
+from offmap_bench.table import Table
 from offmap_bench.tables import negative_sampling_epochs, novelty_scores, robustifying, speed_density
 from offmap_bench.tables.negative_sampling import (
     COLOUR,
@@ -37,16 +38,18 @@ def test_printed_numbers_stand_where_the_paper_has_them() -> None:
     assert len(NOISE_COLOUR.printed) == 10
 
 
-@pytest.mark.parametrize("column", negative_sampling_epochs.EPOCHS)
+@pytest.mark.parametrize(
+    ("table", "base", "pair"),
+    zip(negative_sampling_epochs.TABLES, (NEGATIVES, NEGATIVES_COLOUR), (GREY, COLOUR), strict=True),
+    ids=["grey", "colour"],
+)
 def test_generated_negatives_are_trained_for_the_epochs_of_the_column(
-    column: str, monkeypatch: pytest.MonkeyPatch
+    table: Table, base: Table, pair: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trained: list[Setting] = []
-    monkeypatch.setattr(negative_sampling_epochs, "measure", lambda setting, *_: trained.append(setting))
-    (table,) = negative_sampling_epochs.TABLES
-    table.measure(table.method("Bernoulli, generated", "cpu"), column, 0)
-    (setting,) = trained
-    assert setting == replace(NEGATIVES.method("Bernoulli, generated", "cpu"), epochs=int(column.split()[0]))
+    trained: list[Any] = []
+    monkeypatch.setattr(negative_sampling_epochs, "measure", lambda *how: trained.append(how))
+    table.measure(table.method("Bernoulli, generated", "cpu"), "2 epochs", 1)
+    assert trained == [(replace(base.method("Bernoulli, generated", "cpu"), epochs=2), pair, 1)]
 
 
 def test_softened_images_keep_their_mean_and_lose_detail_or_contrast() -> None:

@@ -15,7 +15,14 @@ PAGE = Page(
     name="negative-sampling",
     title="Negative Sampling in Variational Autoencoders",
     about="Autoencoders that are trained to push negatives away from the prior.",
-    items=("vae-noise", "vae-noise-colour", "vae-negatives", "vae-negatives-epochs", "vae-negatives-colour"),
+    items=(
+        "vae-noise",
+        "vae-noise-colour",
+        "vae-negatives",
+        "vae-negatives-epochs",
+        "vae-negatives-colour",
+        "vae-negatives-colour-epochs",
+    ),
     claims=(
         Claim(
             item="Fashion-MNIST → MNIST, Bernoulli likelihood fails",
