@@ -40,7 +40,7 @@ def test_printed_numbers_stand_where_the_paper_has_them() -> None:
 
 @pytest.mark.parametrize(
     ("table", "base", "pair"),
-    zip(negative_sampling_epochs.TABLES, (NEGATIVES, NEGATIVES_COLOUR), (GREY, COLOUR), strict=True),
+    [*zip(negative_sampling_epochs.TABLES, (NEGATIVES, NEGATIVES_COLOUR), (GREY, COLOUR), strict=True)],
     ids=["grey", "colour"],
 )
 def test_generated_negatives_are_trained_for_the_epochs_of_the_column(
