@@ -86,3 +86,15 @@ def test_the_default_detector_of_entities_is_as_good_and_as_quick_to_extend_as_w
 def test_more_images_bring_the_gaussian_up_on_grey_images() -> None:
     few = mean("vae-forward-kl", "Gaussian, reverse (ELBO)", "fashion-mnist → mnist", "auroc_bpd")
     assert mean("vae-noise", "Gaussian", "fashion-mnist → mnist", "auroc_bpd") > few + 0.04
+
+
+def test_generated_negatives_on_grey_images_gain_with_every_epoch() -> None:
+    row, column = "Bernoulli, generated", "fashion-mnist → mnist"
+    few = read_samples(TABLES["vae-negatives-epochs"], "cpu", RESULTS)[0][row, "2 epochs", "auroc_kl"]
+    more = read_samples(TABLES["vae-negatives"], "cpu", RESULTS)[0][row, column, "auroc_kl"]
+    assert len(few.values) == len(more.values) == 3
+    assert all(more.values[seed] > few.values[seed] for seed in few.values)
+    (cause,) = (
+        claim.cause for page in PAGES for claim in page.claims if claim.item.endswith("MNIST, generated, by KL")
+    )
+    assert f"2 epochs give {few.mean:.2f} and 8 give {more.mean:.2f}" in cause
