@@ -83,6 +83,20 @@ def test_the_default_detector_of_entities_is_as_good_and_as_quick_to_extend_as_w
     assert np.median(list(took.values())) < 2
 
 
+@pytest.mark.parametrize("metric", ["seen", "added"])
+@pytest.mark.parametrize("choice", ["k-centre", "leverage"])
+@pytest.mark.parametrize("count", [5, 20])
+def test_the_choice_of_seed_entities_matters_where_the_notes_say_so(count: int, choice: str, metric: str) -> None:
+    samples, _ = read_samples(TABLES["collaborative-digits"], "cpu", RESULTS)
+    chosen, drawn = (
+        samples[f"learned, {count} seeds {name}", "digits, 5 of 10 classes each", metric].values
+        for name in (choice, "at random")
+    )
+    gaps = np.array([chosen[seed] - drawn[seed] for seed in drawn])
+    error = gaps.std(ddof=1) / np.sqrt(len(gaps))
+    assert (gaps.mean() > 2 * error) == ((count, choice, metric) == (5, "k-centre", "added"))
+
+
 def test_more_images_bring_the_gaussian_up_on_grey_images() -> None:
     few = mean("vae-forward-kl", "Gaussian, reverse (ELBO)", "fashion-mnist → mnist", "auroc_bpd")
     assert mean("vae-noise", "Gaussian", "fashion-mnist → mnist", "auroc_bpd") > few + 0.04
