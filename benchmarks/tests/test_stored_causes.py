@@ -112,3 +112,12 @@ def test_generated_negatives_on_grey_images_gain_with_every_epoch() -> None:
         claim.cause for page in PAGES for claim in page.claims if claim.item.endswith("MNIST, generated, by KL")
     )
     assert f"2 epochs give {few.mean:.2f} and 8 give {more.mean:.2f}" in cause
+
+
+def test_generated_negatives_on_colour_images_are_near_chance_however_long_the_training() -> None:
+    few = mean("vae-negatives-colour-epochs", "Bernoulli, generated", "2 epochs", "auroc_kl")
+    more = mean("vae-negatives-colour", "Bernoulli, generated", "cifar10 → svhn", "auroc_kl")
+    assert abs(few - more) < 0.1
+    assert 0.4 < more < 0.6
+    (cause,) = (claim.cause for page in PAGES for claim in page.claims if claim.item.endswith("SVHN, generated, by KL"))
+    assert f"2 epochs give {few:.2f}, 8 give {more:.2f}" in cause
