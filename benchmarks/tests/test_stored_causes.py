@@ -15,7 +15,7 @@ from offmap_bench.table import Table
 
 TABLES = {item.name: item for item in everything() if isinstance(item, Table)}
 PAGES = [page for page in PAPERS if page.name in ("collaborative", "negative-sampling", "robustifying")]
-UNTESTED = re.compile("not known|not tested|not on this|not on their|one seed|in a trial|varies between")
+UNTESTED = re.compile("not known|not tested|not on this|not on their|in a trial|varies between")
 
 
 def mean(table: str, row: str, column: str, metric: str) -> float:
@@ -71,7 +71,7 @@ def test_augmented_passes_bring_transfer_to_triples_up() -> None:
     more = mean("collaborative-cifar10-transfer-passes", "k = 2", "20 passes, augmented", "n = 3")
     assert more > six + 0.02
     (cause,) = (claim.cause for page in PAGES for claim in page.claims if claim.metric == "n = 3")
-    assert cause.endswith(f"bring {100 * six:.0f} to {100 * more:.0f}")
+    assert f"bring {100 * six:.0f} to {100 * more:.0f} " in cause
 
 
 def test_the_default_detector_of_entities_is_as_good_and_as_quick_to_extend_as_was_asked() -> None:
@@ -94,7 +94,7 @@ def test_the_choice_of_seed_entities_matters_where_the_notes_say_so(count: int, 
     )
     gaps = np.array([chosen[seed] - drawn[seed] for seed in drawn])
     error = gaps.std(ddof=1) / np.sqrt(len(gaps))
-    assert (gaps.mean() > 2 * error) == ((count, choice, metric) == (5, "k-centre", "added"))
+    assert (abs(gaps.mean()) > 2 * error) == ((count, choice, metric) == (5, "k-centre", "added"))
 
 
 def test_more_images_bring_the_gaussian_up_on_grey_images() -> None:
@@ -102,7 +102,7 @@ def test_more_images_bring_the_gaussian_up_on_grey_images() -> None:
     assert mean("vae-noise", "Gaussian", "fashion-mnist → mnist", "auroc_bpd") > few + 0.04
 
 
-def test_generated_negatives_on_grey_images_gain_with_every_epoch() -> None:
+def test_generated_negatives_on_grey_images_gain_from_six_more_epochs() -> None:
     row, column = "Bernoulli, generated", "fashion-mnist → mnist"
     few = read_samples(TABLES["vae-negatives-epochs"], "cpu", RESULTS)[0][row, "2 epochs", "auroc_kl"]
     more = read_samples(TABLES["vae-negatives"], "cpu", RESULTS)[0][row, column, "auroc_kl"]
@@ -114,7 +114,7 @@ def test_generated_negatives_on_grey_images_gain_with_every_epoch() -> None:
     assert f"2 epochs give {few.mean:.2f} and 8 give {more.mean:.2f}" in cause
 
 
-def test_generated_negatives_on_colour_images_are_near_chance_however_long_the_training() -> None:
+def test_generated_negatives_on_colour_images_are_near_chance_after_two_and_after_eight_epochs() -> None:
     few = mean("vae-negatives-colour-epochs", "Bernoulli, generated", "2 epochs", "auroc_kl")
     more = mean("vae-negatives-colour", "Bernoulli, generated", "cifar10 → svhn", "auroc_kl")
     assert abs(few - more) < 0.1
