@@ -21,6 +21,7 @@ PAGE = Page(
         "disentangling",
         "disentangling-swaps",
         "sentence-views",
+        "sentence-views-longer",
     ),
     claims=(
         *(
