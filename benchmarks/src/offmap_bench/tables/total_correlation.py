@@ -189,16 +189,16 @@ NONPARAMETRIC = Table(
     higher_is_better={"error": False},
     notes="Nonparametric estimators see 4000 rows, with 3 neighbours. KNN, bias-improved KNN and kernel densities "
     "take all four variables at once, as in the thesis; Tree splits them. The thesis does not state its kernel "
-    "bandwidth; its rows and neighbours are those of `total-correlation-neighbours`. Tree CLUB climbs the staircase of "
-    "`total-correlation-staircase` with the settings of the appendix, a hidden layer of 20 units and Adam at 1e-4; "
+    "bandwidth; its rows and neighbours are those of `total-correlation-neighbours`. Tree CLUB climbs the staircase "
+    "of `total-correlation-staircase` with the settings of the appendix, a hidden layer of 20 units and Adam at 1e-4; "
     "its error is that of the mean over the last 500 batches. Half the units: the authors' code gives CLUB half of "
-    "these units, and √3 times as many where it compares pairs. "
-    "With unit spread, CLUB tends to 2dρ², where ρ² = 1 − exp(−TC/d) is the squared correlation: at d = 2 it cannot "
-    "exceed 4, so its error at a total correlation of 10 is at least 6. The thesis prints 1.63 there and must have "
-    "used another variant, which it does not state. With a learnt spread the limit is 2dρ²/(1 − ρ²), 590 there; with a "
-    "spread that is learnt within the bounds of the authors' code, from e^-1 to e, one seed had errors of 2.42, 5.19, "
-    "4.26, 2.60 and 0.71 at d = 2 and of 0.17 to 18.4 at d = 10: that is not it either. The data are Gaussian, which "
-    "a Gaussian copula assumes and the others do not.",
+    "these units, and √3 times as many where it compares pairs; at 2 to 8 nats its errors at d = 10 remain above the "
+    "thesis's. With unit spread, CLUB tends to 2dρ², where ρ² = 1 − exp(−TC/d) is the squared correlation: at d = 2 "
+    "it cannot exceed 4, so its error at a total correlation of 10 is at least 6. The thesis prints 1.63 there and "
+    "must have used another variant, which it does not state. With a learnt spread the limit is 2dρ²/(1 − ρ²), 590 "
+    "there; with a spread that is learnt within the bounds of the authors' code, from e^-1 to e, one seed had errors "
+    "of 2.42, 5.19, 4.26, 2.60 and 0.71 at d = 2 and of 0.17 to 18.4 at d = 10: that is not it either. The data are "
+    "Gaussian, which a Gaussian copula assumes and the others do not.",
 )
 NEIGHBOURS = Table(
     name="total-correlation-neighbours",
