@@ -110,8 +110,8 @@ PAGE = Page(
             )
             for task, cause in (
                 ("Swimmer", "30,000 steps here, a million there"),
-                ("HalfCheetah", "not run: waits for computing time"),
-                ("Hopper", "not run: a million steps take hours per run"),
+                ("HalfCheetah", "a million steps there; 120,000 raise it from -388 to 4"),
+                ("Hopper", "a million steps there; the curve rises from 33 to 155"),
             )
         ),
     ),

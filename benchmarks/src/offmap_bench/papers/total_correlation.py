@@ -22,7 +22,6 @@ PAGE = Page(
         "disentangling",
         "disentangling-swaps",
         "sentence-views",
-        "sentence-views-longer",
     ),
     claims=(
         *(
