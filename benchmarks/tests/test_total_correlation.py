@@ -124,7 +124,7 @@ def best_club(total: int, width: int) -> float:
     tree = TotalCorrelation([width] * 4, decomposition=climb.decomposition, estimator=climb.estimator, hidden=(2,))
     # The first term compares the two pairs, which are independent.
     factors = torch.tensor([0.0, correlation, correlation])[:, None, None]
-    tree.estimator.conditional.mean = Scaled(factors)  # type: ignore[union-attr]
+    tree.estimator.conditional.mean = Scaled(factors)  # type: ignore[method-assign]
     with local_seed(0), torch.no_grad():
         return float(tree.value(draw_groups(total, width, 100_000)))
 
