@@ -109,7 +109,7 @@ PAGE = Page(
                 cause=cause,
             )
             for task, cause in (
-                ("Swimmer", "30,000 steps here, a million there"),
+                ("Swimmer", "a million steps of another Swimmer there; discount 0.999 did not help"),
                 ("HalfCheetah", "a million steps there; 120,000 raise it from -388 to 4"),
                 ("Hopper", "a million steps there; the curve rises from 33 to 155"),
             )
