@@ -95,7 +95,7 @@ PAGE = Page(
                 cause=cause,
             )
             for task, cause in (
-                ("Swimmer", "within noise after 30,000 steps; a million there"),
+                ("Swimmer", "within noise after 30,000 steps"),
                 ("HalfCheetah", "within noise: neither is above random actions after 30,000 steps"),
             )
         ),
@@ -109,7 +109,7 @@ PAGE = Page(
                 cause=cause,
             )
             for task, cause in (
-                ("Swimmer", "a million steps of another Swimmer there; discount 0.999 did not help"),
+                ("Swimmer", "not steps (120,000 fell to -14), not discount 0.999; not known"),
                 ("HalfCheetah", "a million steps there; 120,000 raise it from -388 to 4"),
                 ("Hopper", "a million steps there; the curve rises from 33 to 155"),
             )

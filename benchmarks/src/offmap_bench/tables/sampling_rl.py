@@ -302,8 +302,9 @@ MUJOCO = Table(
     "third of training. Networks of two layers of 64 units for all. Other settings are those of the pendulum, but for "
     "the temperature, which is that of the released code of soft Q-learning (a reward scale of 30); SAC adapts its "
     "own. None of them was tuned on these tasks. The last two rows test causes, with one seed: four times the steps, "
-    "and a longer horizon. The same seed of RAS on Swimmer had 43 with an earlier version of MuJoCo and 38 with this "
-    "one, while the first third of its curve was the same: differences in rounding alone move a return by five.",
+    "and a longer horizon. More steps help on HalfCheetah and harm on Swimmer, where the returns of training fall "
+    "from the second third on. The same seed of RAS on Swimmer had 43 with an earlier version of MuJoCo and 38 with "
+    "this one, while the first third of its curve was the same: differences in rounding alone move a return by five.",
     higher_is_better=dict.fromkeys(("return", "return_drawn", *CURVE), True),
     formats=dict.fromkeys(("return", "return_drawn", *CURVE), ".0f"),
 )
