@@ -96,7 +96,7 @@ PAGE = Page(
             )
             for task, cause in (
                 ("Swimmer", "within noise after 30,000 steps"),
-                ("HalfCheetah", "within noise: neither is above random actions after 30,000 steps"),
+                ("HalfCheetah", "within noise: both are below random actions after 30,000 steps"),
             )
         ),
         *(
@@ -109,8 +109,8 @@ PAGE = Page(
                 cause=cause,
             )
             for task, cause in (
-                ("Swimmer", "not steps (120,000 fell to -14), not discount 0.999; not known"),
-                ("HalfCheetah", "a million steps there; 120,000 raise it from -388 to 4"),
+                ("Swimmer", "not steps (120,000: -14) nor discount 0.999 (23, one seed each); not known"),
+                ("HalfCheetah", "a million steps there; 120,000 raise it from -395 to 4 (one seed)"),
                 ("Hopper", "a million steps there; the curve rises from 31 to 152"),
             )
         ),

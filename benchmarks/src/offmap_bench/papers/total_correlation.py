@@ -52,6 +52,12 @@ PAGE = Page(
                 (
                     "total-correlation-samples",
                     "Tree CLUB",
+                    "d = 10, TC 10",
+                    "the authors' code halves the units of CLUB: the line above",
+                ),
+                (
+                    "total-correlation-samples",
+                    "Tree CLUB",
                     "d = 2, TC 10",
                     "unit spread bounds CLUB by 4 (tested); the thesis's variant is not stated",
                 ),
