@@ -37,7 +37,7 @@ PAGE = Page(
             "vae-noise",
             "Gaussian",
             _GREY,
-            cause="few images and steps: 3,000 images give 0.90 (vae-forward-kl), 12,000 give 0.96, the paper has 60,000",
+            cause="few images and steps: 3,000 give 0.90 (vae-forward-kl), 12,000 give 0.96, the paper has 60,000",
         ),
         Claim(
             item="CIFAR-10 → SVHN, Gaussian likelihood fails",
