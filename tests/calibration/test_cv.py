@@ -107,7 +107,7 @@ def test_sixty_rows_keep_five_percent_where_a_share_cannot() -> None:
 
 
 def test_it_is_saved_in_one_file(tmp_path: Any) -> None:
-    for model in (MODELS[0], MODELS[1], small(LOFClassifier, calibration="cv", by_class=True).fit(X, Y)):
+    for model in (MODELS[0], MODELS[1], small(LOFClassifier, calibration="cv", by_class="predicted").fit(X, Y)):
         model.save(tmp_path / "model.safetensors")
         again = load(tmp_path / "model.safetensors")
         assert again.novelty(FRESH).tobytes() == model.novelty(FRESH).tobytes()
@@ -131,7 +131,7 @@ def test_foreign_models_of_the_folds_are_recognised_one_by_one(model: Any, attri
 
 def test_outputs_of_the_folds_need_no_model(tmp_path: Any) -> None:
     outputs = Outputs(logits=X + 4 * np.eye(3)[Y])
-    model = Guarded(calibration="cv", by_class=True, random_state=0).fit(outputs, Y)
+    model = Guarded(calibration="cv", by_class="predicted", random_state=0).fit(outputs, Y)
     model.save(tmp_path / "model.safetensors")
     again = load(tmp_path / "model.safetensors")
     assert again.p_value(Outputs(logits=FRESH)).tobytes() == model.p_value(Outputs(logits=FRESH)).tobytes()
