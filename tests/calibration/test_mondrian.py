@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from offmap import Guarded, load
 from offmap.calibration import ClassPromise
 from offmap.openset import LOFClassifier, MSPClassifier
+from offmap.scores import Outputs
 from tests.estimators import small
 
 CENTRES, SPREADS = np.array([[0.0, 0.0], [7.0, 0.0], [0.0, 7.0]]), np.array([0.4, 1.0, 2.0])
@@ -185,6 +186,17 @@ def test_a_fitted_classifier_needs_the_classes_of_the_rows() -> None:
         model.calibrate(X[300:])
     with pytest.raises(ValueError, match=r"y holds the label \d+, which is no known class"):
         model.calibrate(X[300:], y[300:] + 7)
+
+
+@pytest.mark.parametrize("by_class", ["predicted", "actual"])
+def test_classes_may_be_in_any_order(by_class: Any) -> None:
+    rng, order = np.random.default_rng(0), np.array(["cat", "ant", "bee"])
+    codes = rng.integers(3, size=600)
+    outputs = Outputs(logits=5 * np.eye(3)[codes] + rng.normal(size=(600, 3)))
+    model = Guarded(classes=order, by_class=by_class).calibrate(outputs, order[codes])
+    assert (model.class_promise_.code_ == codes).all()
+    assert (model.recalibrate(outputs, order[codes]).class_promise_.code_ == codes).all()
+    assert np.mean([label in kept for label, kept in zip(order[codes], model.predict_set(outputs), strict=True)]) > 0.9
 
 
 def test_what_cannot_be_combined_is_named() -> None:

@@ -329,7 +329,9 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
             raise ValueError("y must hold the known class of each row, which by_class needs")
         if len(strange := labels[~np.isin(labels, self.classes_)]):
             raise ValueError(f"y holds the label {strange[0]!s}, which is no known class; by_class needs known ones")
-        return np.searchsorted(self.classes_, labels)
+        # The classes of a module's logits are in the order of its columns.
+        order = np.argsort(self.classes_, kind="stable")
+        return order[np.searchsorted(self.classes_, labels, sorter=order)]
 
     def _with_promise(self, promise: Promise, alpha: float) -> Self:
         model = super()._with_promise(promise, alpha)
