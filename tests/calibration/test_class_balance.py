@@ -41,13 +41,13 @@ def test_a_rare_class_that_is_often_mistaken_keeps_its_rate() -> None:
     assert rates_of_classes("predicted")[1] > 0.07
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=8)
 @given(seed=st.integers(0, 99), folds=st.integers(1, 3))
 def test_the_p_value_is_the_weighted_mean_of_those_of_the_classes(seed: int, folds: int) -> None:
     rng = np.random.default_rng(seed)
     parts, rows = [], []
     for _ in range(folds):
-        drawn = rng.dirichlet(np.ones(3), size=100), rng.normal(size=100).round(1), rng.integers(3, size=100)
+        drawn = rng.dirichlet(np.ones(3), size=60), rng.normal(size=60).round(1), rng.integers(3, size=60)
         parts.append((drawn, ClassPromise(by="actual").fit(*drawn)))
         rows.append((rng.dirichlet(np.ones(3), size=5), rng.normal(size=5).round(1)))
     joined = ClassPromise.joined([part for _, part in parts], alpha=0.1)
@@ -66,7 +66,7 @@ def test_the_p_value_is_the_weighted_mean_of_those_of_the_classes(seed: int, fol
             at_least = [
                 moved(proba[j], novelty[j]) >= moved(row_proba[i], row_novelty[i]) - 1e-12
                 for ((proba, novelty, codes), _), (row_proba, row_novelty) in zip(parts, rows, strict=True)
-                for j in range(100)
+                for j in range(60)
                 if codes[j] == c
             ]
             weight = float(np.mean([powered(row_proba[i])[c] / sum(powered(row_proba[i])) for row_proba, _ in rows]))
@@ -95,6 +95,8 @@ def test_infinite_novelty_has_finite_offsets() -> None:
     promise = ClassPromise(by="actual").fit(proba, novelty, codes)
     assert np.isfinite(promise.offsets_).all()
     assert promise.p_value([(proba[:1], np.array([np.inf]))])[0] > 0.05
+    # A network may answer NaN; such a row is as novel as can be, and all classes count alike.
+    assert promise.p_value([(np.full((1, 2), np.nan), np.array([np.inf]))])[0] < 0.2
     nothing = ClassPromise(by="actual").fit(proba, np.full(300, -np.inf), codes)
     assert not nothing.offsets_.any()
 

@@ -182,8 +182,10 @@ def test_a_fitted_classifier_needs_the_classes_of_the_rows() -> None:
     classifier = LogisticRegression().fit(X[:300], y[:300])
     model = Guarded(classifier, novelty_score=distance, by_class="predicted")
     assert len(model.calibrate(X[300:], y[300:]).predict_set(X[:5])) == 5
-    with pytest.raises(ValueError, match="y must hold the known class of each row"):
+    with pytest.raises(ValueError, match="y must hold the known class of each of the 300 rows, for by_class; got None"):
         model.calibrate(X[300:])
+    with pytest.raises(ValueError, match=r"got an array of shape \(10,\)"):
+        model.calibrate(X[300:], y[:10])
     with pytest.raises(ValueError, match=r"y holds the label \d+, which is no known class"):
         model.calibrate(X[300:], y[300:] + 7)
 

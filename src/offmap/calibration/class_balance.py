@@ -15,8 +15,8 @@ _LARGEST_LOG_SHARPNESS = 3.0
 
 
 def log_proba(proba: FloatArray) -> FloatArray:
-    """Logarithms of probabilities, none below a hundredth of an even share: a forest may say zero."""
-    return np.asarray(np.log(np.maximum(proba, 0.01 / proba.shape[1])), dtype=np.float64)
+    """Logarithms of probabilities, none below a hundredth of an even share: a forest may say zero, a network NaN."""
+    return np.asarray(np.log(np.fmax(proba, 0.01 / proba.shape[1])), dtype=np.float64)
 
 
 def fitted_sharpness(logs: FloatArray, codes: NDArray[np.int64]) -> float:

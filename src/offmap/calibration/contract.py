@@ -265,7 +265,9 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
         combined = self._combined(self._evidence(X))
         model = self._with_promise(self._new_promise().fit(combined.novelty), alpha=self.alpha)
         if (promise := self._class_promise()) is not None:
-            model.class_promise_ = ClassPromise(alpha=self.alpha, by=promise.by).fit(*combined, self._codes(y))
+            model.class_promise_ = ClassPromise(alpha=self.alpha, by=promise.by).fit(
+                *combined, self._codes(y, len(combined.novelty))
+            )
         return model
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -322,11 +324,12 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
         """The evidence of each model that held rows out; rows that came later were held out of all folds."""
         return evidence if promise.members == len(evidence) else [self._combined(evidence)]
 
-    def _codes(self, y: Any) -> NDArray[np.int64]:
-        """The codes of labels of known classes."""
+    def _codes(self, y: Any, rows: int) -> NDArray[np.int64]:
+        """The codes of labels of known classes, one per row."""
         labels = np.asarray(y)
-        if y is None:
-            raise ValueError("y must hold the known class of each row, which by_class needs")
+        if labels.shape != (rows,):
+            found = "None" if y is None else f"an array of shape {labels.shape}"
+            raise ValueError(f"y must hold the known class of each of the {rows} rows, for by_class; got {found}")
         if len(strange := labels[~np.isin(labels, self.classes_)]):
             raise ValueError(f"y holds the label {strange[0]!s}, which is no known class; by_class needs known ones")
         # The classes of a module's logits are in the order of its columns.

@@ -184,7 +184,9 @@ class Guarded(PromisedClassifier, BaseEstimator):
         found = self._scored(X)
         require_spread(found.novelty)
         if self.by_class:
-            self.class_promise_ = ClassPromise(alpha=self.alpha, by=self.by_class).fit(*found, self._codes(y))
+            self.class_promise_ = ClassPromise(alpha=self.alpha, by=self.by_class).fit(
+                *found, self._codes(y, len(found.novelty))
+            )
         self.promise_ = self._new_promise().fit(found.novelty)
         self.fingerprint_ = Fingerprint().fit(classifier, X, found.novelty)
         return self
