@@ -197,7 +197,9 @@ def test_classes_may_be_in_any_order(by_class: Any) -> None:
     outputs = Outputs(logits=5 * np.eye(3)[codes] + rng.normal(size=(600, 3)))
     model = Guarded(classes=order, by_class=by_class).calibrate(outputs, order[codes])
     assert (model.class_promise_.code_ == codes).all()
-    assert (model.recalibrate(outputs, order[codes]).class_promise_.code_ == codes).all()
+    again = model.recalibrate(outputs, order[codes])
+    assert (again.class_promise_.code_ == codes).all()
+    assert again.p_value(outputs).tobytes() == model.p_value(outputs).tobytes()
     assert np.mean([label in kept for label, kept in zip(order[codes], model.predict_set(outputs), strict=True)]) > 0.9
 
 
