@@ -171,3 +171,13 @@ def test_the_same_seed_gives_the_same_bytes_and_a_new_fit_forgets_the_folds() ->
 def test_what_cannot_be_is_named(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_within_a_step_the_surprise_grows_with_the_novelty_to_any_model() -> None:
+    folds = [np.array([1.0, 3.0]), np.array([2.0, 4.0])]
+    for grows in range(2):
+        rows = [np.full(3, 2.5), np.full(3, 2.5)]
+        rows[grows] = np.array([2.1, 2.5, 2.9])
+        found = surprise(folds, rows)
+        assert (np.diff(found) > 0).all()
+        assert np.ptp(np.ceil(5 * np.exp(-found))) == 0
