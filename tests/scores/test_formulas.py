@@ -66,7 +66,7 @@ class Problem:
         return score.fit(known, torch.from_numpy(self.y)).novelty(new).numpy()
 
     def covariance(self, residuals: Array, share: float) -> Array:
-        S = sum(np.outer(r, r) for r in residuals) / len(residuals)
+        S = np.sum([np.outer(r, r) for r in residuals], axis=0) / len(residuals)
         return (1 - share) * S + share * np.trace(S) / len(S) * np.eye(len(S))
 
     def residuals(self, Z: Array) -> Array:

@@ -137,9 +137,9 @@ CLASS_SETS = Table(
     seeds={"cpu": range(1)},
     profiles={"cpu": {}},
     notes="Splits as in `promises-by-class`. The set of `predict_set` holds the class of a row with a probability of "
-    "at least 0.95, for the rows of each class; for `split` that is exact but for one number, the largest "
-    "plausible gap, which is a quantile over all held-out rows. `lowest` and `highest` are over the classes. `size` is the mean number of classes in a set, `empty` the share of sets without "
-    "any.",
+    "at least 0.95, for the rows of each class; for `split` that is exact but for one number, the largest plausible "
+    "gap, which is a quantile over all held-out rows. `lowest` and `highest` are over the classes. `size` is the mean "
+    "number of classes in a set, `empty` the share of sets without any.",
     formats={"lowest": ".1%", "highest": ".1%", "all rows": ".1%", "size": ".2f", "empty": ".1%"},
 )
 FOUND = Table(
@@ -152,8 +152,8 @@ FOUND = Table(
     measure=measure_found,
     seeds={"cpu": range(1)},
     profiles={"cpu": {}},
-    notes="The mean of 20 splits: seven digits are known, 800 of their rows are fitted, of which half calibrate, and the "
-    "others are fresh; all rows of the other three digits are novel.",
+    notes="The mean of 20 splits: seven digits are known, 800 of their rows are fitted, of which half calibrate, and "
+    "the others are fresh; all rows of the other three digits are novel.",
     formats={"found": ".1%", "false alarms": ".1%"},
 )
 TABLES = (BY_CLASS, CLASS_SETS, FOUND)
