@@ -114,10 +114,10 @@ BY_CLASS = Table(
     "each class has 85 fitted rows or more. `predicted`: among the rows that the model names as one class, for which "
     '`by_class="predicted"` promises the rate exactly. `actual`: among the rows that are of one class, for which '
     '`by_class="actual"` keeps it closely. `lowest` and `highest` are over the classes, each with the rows of all '
-    "splits together. With a split, half of the fitted rows calibrate: the 45 of a digit attain 0.043 at 0.05, the 60 "
-    "of the last column 0.049, so that a rate a little below 0.05 is what is to be expected. With 45 and 60 rows the "
-    "rate of one class in one split has a standard deviation of 3 points, and its mean of 100 splits of 0.3 points; "
-    "the lowest and the highest of ten such means are 0.5 points below and above their mean by chance alone. What "
+    "splits together. With a split, half of the fitted rows calibrate: about 45 of a digit, 60 in the last column, which "
+    "attain 0.034 to 0.05 at 0.05, depending on how many they are, and 0.043 on average. So a rate a little below 0.05 "
+    "is to be expected. The rate of one class in one split has a standard deviation of 4 points, its mean of 100 splits "
+    "one of 0.4 points; the lowest and the highest of ten such means differ by 1.2 points by chance alone. What "
     '`by_class="actual"` does was chosen on other splits of the same sets (1,000 to 1,099).',
     formats={metric: ".1%" for metric in ("lowest, predicted", "highest, predicted", "lowest, actual")}
     | {"highest, actual": ".1%", "all rows": ".1%"},
