@@ -114,12 +114,12 @@ BY_CLASS = Table(
     "each class has 85 fitted rows or more. `predicted`: among the rows that the model names as one class, for "
     'which `by_class="predicted"` promises the rate exactly. `actual`: among the rows that are of one class, for '
     'which `by_class="actual"` keeps it closely. `lowest` and `highest` are over the classes, each with the rows '
-    "of all splits together. With a split, half of the fitted rows calibrate: about 45 of a digit, 60 in the last"
-    " column, which attain 0.034 to 0.05 at 0.05, depending on how many they are, and 0.043 on average. So a rate"
-    " a little below 0.05 is to be expected, and with CV+ a lower one. The rate of one class in one split has a "
+    "of all splits together. With a split, half of the fitted rows calibrate: about 45 of a digit, 60 in the last "
+    "column, which attain 0.034 to 0.05 at 0.05, depending on how many they are, and 0.043 on average. So a rate "
+    "a little below 0.05 is to be expected, and with CV+ a lower one. The rate of one class in one split has a "
     "standard deviation of 4 points, its mean of 100 splits one of 0.4 points; the lowest and the highest of ten "
-    'such means differ by 1.2 points by chance alone. What `by_class="actual"` does was chosen on other splits of'
-    " the same sets (1,000 to 1,099).",
+    'such means differ by 1.2 points by chance alone. What `by_class="actual"` does was chosen on other splits of '
+    "the same sets (1,000 to 1,099).",
     formats={metric: ".1%" for metric in ("lowest, predicted", "highest, predicted", "lowest, actual")}
     | {"highest, actual": ".1%", "all rows": ".1%"},
 )
