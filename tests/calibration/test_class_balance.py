@@ -101,6 +101,16 @@ def test_infinite_novelty_has_finite_offsets() -> None:
     assert not nothing.offsets_.any()
 
 
+def test_a_classifier_that_knows_nothing_has_one_threshold() -> None:
+    """Without any probabilities to tell classes apart, no offsets can help, and the rate holds over all rows."""
+    rng = np.random.default_rng(0)
+    proba, flagged = np.full((400, 2), 0.5), []
+    for _ in range(40):
+        promise = ClassPromise(by="actual").fit(proba, rng.normal(size=400), np.arange(400) % 2)
+        flagged.append((promise.p_value([(proba, rng.normal(size=400))]) <= 0.05).mean())
+    assert 0.035 < np.mean(flagged) < 0.06
+
+
 def test_digits_are_flagged_alike() -> None:
     """A tenth of the eights is mistaken for other digits by a classifier that is unsure of all of its answers."""
     X, y = load_digits(return_X_y=True)

@@ -9,6 +9,8 @@ from offmap.arrays import FloatArray
 from offmap.calibration.conditional import rows_above
 
 _ROUNDS = 60
+# Equal weights of all rows make the equations singular without any damping.
+_LEAST_DAMPING = 1e-9
 # The share of a class, nearest to its threshold, whose weights say how the threshold moves.
 _NEAR = 0.1
 _LARGEST_LOG_SHARPNESS = 3.0
@@ -84,7 +86,9 @@ def class_offsets(novelty: FloatArray, weights: FloatArray, groups: NDArray[np.b
         left, near_left = _thresholds(novelty - weights @ tried, weights, groups, alpha)
         if better := float(left @ left) < float(quantiles @ quantiles):
             offsets, quantiles, near = tried, left, near_left
-        damping *= 0.5 if better else 4.0
+        damping = max(damping / 2, _LEAST_DAMPING) if better else damping * 4
+        if damping > 1 / _LEAST_DAMPING:
+            break
     return offsets
 
 
