@@ -1,6 +1,7 @@
 """The tables of collaborative anomaly detection: the paper's numbers in their places, and every row able to run."""
 
 from dataclasses import replace
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -8,15 +9,23 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from offmap.collaborative.augmentation import RandomCrop
 from offmap_bench import cold_start, film_stream
 from offmap_bench.image_tasks import Images
 from offmap_bench.movielens import MovieLens, Setting
-from offmap_bench.tables import collaborative_apart, collaborative_images, collaborative_movielens, collaborative_stream
+from offmap_bench.tables import (
+    collaborative_apart,
+    collaborative_images,
+    collaborative_movielens,
+    collaborative_passes,
+    collaborative_stream,
+)
 from offmap_bench.user_features import UserFeatures
 
 MOVIELENS, VECTORS = collaborative_movielens.TABLES
 DIGITS, THINGS, TRANSFER = collaborative_images.TABLES
 APART, FEATURES = collaborative_apart.TABLES
+PASSES, LONG_TRANSFER = collaborative_passes.TABLES
 COLD, STREAM = collaborative_stream.TABLES
 
 
@@ -100,16 +109,21 @@ def test_the_likelihood_ratio_knows_the_audience_of_a_film(films: Setting) -> No
     assert collaborative_movielens.measure(contender, "behaviour only", 0)["age, lift"] > 0.9
 
 
-@pytest.fixture
-def pictures(monkeypatch: pytest.MonkeyPatch) -> Images:
-    """Images whose brightness is their class."""
+def bright_or_dark(count: int) -> Images:
+    """So many training images whose brightness is their class."""
     rng = np.random.default_rng(0)
 
     def drawn(count: int) -> tuple[Any, Any]:
-        y = np.arange(count) % 10
+        y = rng.permutation(np.arange(count) % 10)
         return (25 * y[:, None, None] + rng.integers(20, size=(count, 32, 32))).astype(np.uint8), y
 
-    data = Images(*drawn(800), *drawn(40))
+    return Images(*drawn(count), *drawn(40))
+
+
+@pytest.fixture
+def pictures(monkeypatch: pytest.MonkeyPatch) -> Images:
+    """Images whose brightness is their class."""
+    data = bright_or_dark(800)
     for module in (collaborative_images, collaborative_apart, cold_start):
         monkeypatch.setattr(module, "images", lambda name: data)
     return data
@@ -150,6 +164,28 @@ def test_tasks_of_another_kind_are_judged_by_embeddings_alone(
     found = collaborative_images.measure_transfer(trained, "CIFAR-10", 0)
     assert set(found) == {"n = 1", "n = 2"}
     assert all(0 <= value <= 1 for value in found.values())
+
+
+@pytest.mark.parametrize("column", PASSES.columns)
+def test_a_detector_is_trained_as_the_column_of_passes_says(column: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collaborative_passes, "images", lambda name: bright_or_dark(800))
+    how = collaborative_passes.COLUMNS[column]
+    assert how.passes == (40 if "40 passes" in column else 20)
+    monkeypatch.setitem(collaborative_passes.COLUMNS, column, replace(how, passes=1))
+    detector = short(PASSES.method("label*", "cpu"))
+    assert 0 <= PASSES.measure(detector, column, 0)["auroc"] <= 1
+    assert any(isinstance(part, RandomCrop) for part in detector.features_.modules()) == ("augmented" in column)
+    assert detector.conv_channels == (1 if "half the width" in column else 2)
+    assert len(detector.entity_ids_) == comb(10, 2)
+    assert detector.entity_counts_.sum() == (400 if "half the images" in column else 800)
+
+
+def test_transfer_after_more_passes_is_augmented(monkeypatch: pytest.MonkeyPatch) -> None:
+    trained: list[Any] = []
+    monkeypatch.setattr(collaborative_passes, "measure_transfer", lambda how, *_: trained.append(how))
+    (column,) = LONG_TRANSFER.columns
+    LONG_TRANSFER.measure(LONG_TRANSFER.method("k = 2", "cpu"), column, 0)
+    assert [(how.k, how.epochs, how.augment) for how in trained] == [(2, 20, "crop_flip")]
 
 
 @pytest.mark.parametrize("row", COLD.rows)

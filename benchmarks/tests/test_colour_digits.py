@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from offmap.data import DataNotFound, load
-from offmap_bench.code_swaps import draw_partners, score_swaps
+from offmap_bench.code_swaps import draw_partners, score_plain, score_swaps
 from offmap_bench.colour_digits import ColourDigits, bundled_digits, colour_digits, paint, to_images, to_pixels
 from offmap_bench.digit_classifier import DigitClassifier, train_classifier, without_colour
 
@@ -155,6 +155,23 @@ def test_codes_that_change_nothing_have_none(classifier: DigitClassifier, tested
         for own, other, image in zip(tested.colours, colours, tested.grey, strict=True)
     ]
     assert found.res_l2 == pytest.approx(np.mean(squares), rel=1e-4)
+
+
+class Dim(Perfect):
+    """A model that decodes every image at half its brightness."""
+
+    def decode(self, codes: Any) -> NDArray[np.float32]:
+        return super().decode(codes) * np.float32(0.5)
+
+
+def test_what_is_lost_without_a_swap_is_the_error_of_decoding(
+    classifier: DigitClassifier, tested: ColourDigits
+) -> None:
+    assert score_plain(Perfect(tested), tested, classifier).l2_plain == 0
+    found = score_plain(Dim(tested), tested, classifier)
+    assert found.acc_plain > 0.9
+    squares = [float((image / 2).square().sum()) for image in tested.images]
+    assert found.l2_plain == pytest.approx(np.mean(squares), rel=1e-4)
 
 
 def test_pixels_are_images_with_the_channels_last(tested: ColourDigits) -> None:

@@ -1,6 +1,7 @@
 """The tables of density: the papers' numbers, disjoint images, and pictures that can be drawn."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from matplotlib.figure import Figure as Drawing
 
 from offmap.data import DataNotFound
 from offmap.density.vae.scores import SCORES
-from offmap_bench.tables import novelty_scores, robustifying, speed_density
+from offmap_bench.table import Table
+from offmap_bench.tables import negative_sampling_epochs, novelty_scores, robustifying, speed_density
 from offmap_bench.tables.negative_sampling import (
     COLOUR,
     GREY,
@@ -34,6 +36,20 @@ def test_printed_numbers_stand_where_the_paper_has_them() -> None:
     assert NEGATIVES.printed["Bernoulli, images with noise", GREY, "auroc_bpd"] == 0.44
     assert NEGATIVES_COLOUR.printed["Gaussian, generated", COLOUR, "auroc_kl"] == 0.63
     assert len(NOISE_COLOUR.printed) == 10
+
+
+@pytest.mark.parametrize(
+    ("table", "base", "pair"),
+    [*zip(negative_sampling_epochs.TABLES, (NEGATIVES, NEGATIVES_COLOUR), (GREY, COLOUR), strict=True)],
+    ids=["grey", "colour"],
+)
+def test_generated_negatives_are_trained_for_the_epochs_of_the_column(
+    table: Table, base: Table, pair: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[Any] = []
+    monkeypatch.setattr(negative_sampling_epochs, "measure", lambda *how: trained.append(how))
+    table.measure(table.method("Bernoulli, generated", "cpu"), "2 epochs", 1)
+    assert trained == [(replace(base.method("Bernoulli, generated", "cpu"), epochs=2), pair, 1)]
 
 
 def test_softened_images_keep_their_mean_and_lose_detail_or_contrast() -> None:

@@ -15,7 +15,9 @@ from offmap_bench.multi_goal import MultiGoalEnvironment, arrivals
 from offmap_bench.tables import sampling_rl
 from offmap_bench.tables.sampling_rl import (
     CONTROL,
+    FARSIGHTED,
     GOALS_TABLE,
+    LONGER,
     MUJOCO,
     SAC,
     Learnt,
@@ -56,7 +58,7 @@ def test_random_actions_reach_all_goals_at_a_cost() -> None:
 
 @pytest.mark.parametrize("table", [GOALS_TABLE, CONTROL, MUJOCO])
 def test_all_methods_have_the_same_budget_and_networks(table: Any) -> None:
-    methods = [method for method in table.rows.values() if not isinstance(method, Uniform)]
+    methods = [method for row, method in table.rows.items() if row not in ("random", LONGER)]
     for name in ("steps", "warmup", "hidden", "batch_size", "lr"):
         assert len({getattr(method, name) for method in methods}) == 1
 
@@ -64,6 +66,13 @@ def test_all_methods_have_the_same_budget_and_networks(table: Any) -> None:
 def test_the_papers_numbers_are_only_for_the_papers_environments() -> None:
     assert MUJOCO.printed["RAS", "HalfCheetah-v5", "return"] == 6550
     assert MUJOCO.method("RAS", "paper").steps == MUJOCO.method("SAC", "paper").steps == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("row", "changed"), [(LONGER, {"steps": 120_000}), (FARSIGHTED, {"discount": 0.999})], ids=[LONGER, FARSIGHTED]
+)
+def test_a_tested_cause_changes_one_setting(row: str, changed: dict[str, float]) -> None:
+    assert MUJOCO.rows[row].get_params() == MUJOCO.rows["RAS"].get_params() | changed
 
 
 def test_a_learning_curve_is_made_of_thirds_of_the_episodes() -> None:

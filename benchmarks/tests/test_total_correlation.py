@@ -8,16 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
+from offmap.dependence import TotalCorrelation
 from offmap.random_state import local_seed
 from offmap_bench.run import run
 from offmap_bench.tables import total_correlation_figures as figures
 from offmap_bench.tables.total_correlation import (
     CLIMBS,
+    HALVED,
     NEIGHBOURS,
     NONPARAMETRIC,
     SAMPLE_SEEDS,
     STAIRCASE,
+    WIDTHS,
     measure_climb,
     measure_error,
 )
@@ -30,6 +34,7 @@ from offmap_bench.tables.total_correlation_staircase import (
     climbed,
     draw_groups,
     end_of_level,
+    hidden_by_term,
 )
 
 
@@ -53,7 +58,8 @@ def test_printed_numbers_stand_where_they_belong() -> None:
     assert STAIRCASE.printed["Tree CLUB", "TC 2", "mean"] == 2.63
     assert NONPARAMETRIC.printed["KNN", "d = 10, TC 2", "error"] == 1.34
     assert NONPARAMETRIC.printed["Tree CLUB", "d = 2, TC 10", "error"] == 1.63
-    assert len(NONPARAMETRIC.printed) == 40
+    assert len(NONPARAMETRIC.printed) == 50
+    assert NEIGHBOURS.printed["KNN", "d = 10, TC 10", "error"] == 6.98
 
 
 def test_the_thesis_has_its_own_network_and_all_climb_alike() -> None:
@@ -111,18 +117,46 @@ def test_table_2_4_has_the_settings_of_the_appendix() -> None:
     assert (dict(climb.settings), climb.lr, climb.estimator) == ({"hidden": (20,)}, 1e-4, "club_mean")
 
 
+def best_club(total: int, width: int) -> float:
+    """The estimate of the row Tree CLUB where each network predicts the true mean, ρx, of its second variable."""
+    climb = NONPARAMETRIC.rows["Tree CLUB"]
+    correlation = math.sqrt(1 - math.exp(-total / width))
+    tree = TotalCorrelation([width] * 4, decomposition=climb.decomposition, estimator=climb.estimator, hidden=(2,))
+    # The first term compares the two pairs, which are independent.
+    factors = torch.tensor([0.0, correlation, correlation])[:, None, None]
+    tree.estimator.conditional.mean = Scaled(factors)  # type: ignore[method-assign]
+    with local_seed(0), torch.no_grad():
+        return float(tree.value(draw_groups(total, width, 100_000)))
+
+
+class Scaled(torch.nn.Module):
+    """Multiplies the input of each term by a factor."""
+
+    def __init__(self, factors: Tensor) -> None:
+        super().__init__()
+        self.factors = factors
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.factors * x
+
+
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("total", LEVELS)
-def test_club_with_unit_spread_cannot_exceed_four_in_two_columns(total: int) -> None:
-    """At the best prediction, ρx, each of two pairs gives dρ²; only the spread can add to it."""
-    with local_seed(0):
-        a, b, c, d = draw_groups(total, 2, 200_000)
-    squared = 1 - math.exp(-total / 2)
-    found = 0.0
-    for x, y in ((a, b), (c, d)):
-        centre = math.sqrt(squared) * x
-        found += float(((y.roll(1, 0) - centre).square() - (y - centre).square()).sum(1).mean() / 2)
-    assert found == pytest.approx(4 * squared, abs=0.05)
-    assert 4 * squared < 4
+def test_club_with_unit_spread_cannot_exceed_four_in_two_columns(total: int, width: int) -> None:
+    """Each of the two pairs gives dρ² in its limit, so the estimate stays below 2d."""
+    found = best_club(total, width)
+    assert found == pytest.approx(2 * width * (1 - math.exp(-total / width)), abs=0.1)
+    assert found < 2 * width
+
+
+def test_half_the_units_are_those_of_the_authors_code() -> None:
+    """Ten for single variables, ten times the root of three where pairs are compared."""
+    climb = NONPARAMETRIC.rows[HALVED]
+    pairs, *single = hidden_by_term(climb)
+    assert single == [(10,), (10,)]
+    assert pairs == (int(10 * math.sqrt(3)),)
+    assert [len(left) for left, _ in TotalCorrelation([2] * 4, decomposition="tree").terms] == [2, 1, 1]
+    assert replace(climb, settings=NONPARAMETRIC.rows["Tree CLUB"].settings) == NONPARAMETRIC.rows["Tree CLUB"]
 
 
 @pytest.mark.parametrize("row", ["KNN", "Bias-improved KNN", "Kernel density", "Tree KSG", "Tree Gaussian copula"])

@@ -71,5 +71,27 @@ def score_swaps(model: Coder, data: ColourDigits, classifier: DigitClassifier, *
     )
 
 
+class PlainScores(NamedTuple):
+    """How well codes that were not swapped are decoded.
+
+    Args:
+        acc_plain: Share of the images whose digit can be read from what is decoded.
+        l2_plain: Squared distance, summed over pixels and channels, between image and what is decoded; the mean over
+            images.
+    """
+
+    acc_plain: float
+    l2_plain: float
+
+
+def score_plain(model: Coder, data: ColourDigits, classifier: DigitClassifier) -> PlainScores:
+    """Decodes the codes of images as they are: what is lost here is not lost by a swap."""
+    decoded = to_images(model.decode(model.encode(data.pixels)))
+    return PlainScores(
+        acc_plain=_share(classifier.predict(decoded) == data.digits),
+        l2_plain=float((decoded - data.images).square().sum((1, 2, 3)).mean()),
+    )
+
+
 def _share(right: Tensor) -> float:
     return float(right.float().mean())

@@ -5,7 +5,7 @@ Their logarithms are differentiable functions of torch tensors ``(n, d)``, as th
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -186,3 +186,17 @@ def _on_interval(log_u: Callable[[Tensor], Tensor]) -> Density:
         return log_u((inside / 2 + 0.5).clamp(edge, 1 - edge)) - _FALL * (x[:, 0] - inside).abs()
 
     return Density(extended, 1, -1.0, 1.0, 0.001, bounded=True)
+
+
+def falling_early(density: Density, margin: float, fall: float) -> Density:
+    """The same density but for a ``margin`` inside its bounds, from where its logarithm falls with slope ``fall``.
+
+    Next to a bound at which a density is zero, the slope of its logarithm has no limit. The few samples there would set
+    the size of all steps that Adam takes, and a generator without bounds would all but stop to learn.
+    """
+
+    def log_u(x: Tensor) -> Tensor:
+        inside = x.clamp(density.low + margin, density.high - margin)
+        return density.log_u(inside) - fall * (x - inside).abs().sum(1)
+
+    return replace(density, log_u=log_u)
