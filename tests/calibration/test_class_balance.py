@@ -145,3 +145,17 @@ def test_it_is_saved_and_stated(calibration: Any, tmp_path: Any) -> None:
     other = again.at(alpha=0.2)
     assert (other.class_promise_.offsets_ != model.class_promise_.offsets_).any()
     assert other.assess(X[600:] / 16).novel.sum() > verdict.novel.sum()
+
+
+def test_a_row_gets_the_same_bytes_in_any_batch() -> None:
+    """A forest votes in steps, so many rows tie with held-out ones, and the last bit of a sum decides."""
+    rng = np.random.default_rng(0)
+    proba = rng.multinomial(20, np.full(12, 1 / 12), 400) / 20
+    codes = proba.argmax(axis=1)
+    promise = ClassPromise(alpha=0.1, by="actual").fit(proba[:300], 1 - proba[:300].max(axis=1), codes[:300])
+    novelty = 1 - proba.max(axis=1)
+    whole = promise.p_value([(proba, novelty)])
+    for size in (1, 3, 7):
+        parts = np.split(np.arange(400), range(size, 400, size))
+        found = [promise.p_value([(proba[rows], novelty[rows])]) for rows in parts]
+        np.testing.assert_array_equal(np.concatenate(found), whole)

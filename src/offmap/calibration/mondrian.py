@@ -160,16 +160,19 @@ class ClassPromise(BaseEstimator):
 
     def _by_actual(self, evidence: Sequence[Evidence]) -> FloatArray:
         weights = [class_weights(log_proba(proba), self.sharpness_) for proba, _ in evidence]
-        moved = [novelty - each @ self.offsets_ for each, (_, novelty) in zip(weights, evidence, strict=True)]
-        held_out = self.novelty_ - class_weights(self.logs_, self.sharpness_) @ self.offsets_
+        moved = [self._moved(novelty, each) for each, (_, novelty) in zip(weights, evidence, strict=True)]
+        held_out = self._moved(self.novelty_, class_weights(self.logs_, self.sharpness_))
         found = np.zeros(len(moved[0]))
         for codes, rows in self._shared(self._groups(self.code_)):
             of_member = [held_out[rows & (self.member_ == member)] for member in range(len(evidence))]
             counts = [_at_least(part, each) for part, each in zip(of_member, moved, strict=True)]
-            found += np.mean([each[:, codes].sum(axis=1) for each in weights], axis=0) * (
-                (1 + np.sum(counts, axis=0)) / (1 + rows.sum())
-            )
+            of_classes = [np.ascontiguousarray(each[:, codes]).sum(axis=1) for each in weights]
+            found += np.mean(of_classes, axis=0) * ((1 + np.sum(counts, axis=0)) / (1 + rows.sum()))
         return found
+
+    def _moved(self, novelty: FloatArray, weights: FloatArray) -> FloatArray:
+        """The novelty less the offsets; summed row by row, since the rounding of a product depends on the batch."""
+        return novelty - (weights * self.offsets_).sum(axis=1)
 
     def p_values(self, evidence: Sequence[Evidence]) -> FloatArray:
         """The p-value of each row and class.
