@@ -20,7 +20,7 @@ from offmap.arrays import FloatArray, Rows, in_chunks, to_tensor
 from offmap.calibration.contamination import Contamination, ordinary_rows
 from offmap.calibration.contract import Classification, PromisedClassifier, PromisedDetector
 from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
-from offmap.calibration.mondrian import ClassPromise
+from offmap.calibration.mondrian import ByClass, ClassPromise
 from offmap.calibration.notices import warn_of_copies, warn_of_uncovered
 from offmap.calibration.split import Split, hold_out, uncovered
 from offmap.distributed import current
@@ -138,8 +138,9 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         unknown_label: What ``predict`` answers for novel rows. By default -1 (one below the smallest class if -1 is
             a class), or "unknown" among string labels.
         folds: Number of folds, and of models, of ``calibration="cv"``.
-        by_class: Keep the rate for the rows that are named as each class, instead of over the rows of all classes;
-            classes with few rows share one promise. ``predict_set`` then lists the classes that a row may be of.
+        by_class: Keep the rate for the rows that are named as each class ("predicted", exactly) or that are of each
+            class ("actual", closely), instead of over the rows of all classes; classes with few rows share one promise.
+            ``predict_set`` then lists the classes that a row may be of.
 
     Attributes:
         classes_: The known classes, in ascending order.
@@ -159,7 +160,7 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
     calibration: Share | Literal["cv"] = 0.1
     unknown_label: int | str | None = None
     folds: Folds = 5
-    by_class: bool = False
+    by_class: ByClass | None = None
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Learns the known classes ``y`` (ints or strings) of the rows ``X``."""
@@ -200,7 +201,7 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         found = self._held_out_scores(rows[held_out])
         self.promise_ = self._new_promise().set_params(own_threshold=own).fit(found.novelty)
         if self.by_class:
-            self.class_promise_ = ClassPromise(alpha=self.alpha).fit(*found, codes[held_out])
+            self.class_promise_ = ClassPromise(alpha=self.alpha, by=self.by_class).fit(*found, codes[held_out])
         self._keep_held_out(rows[held_out], self.classes_[codes[held_out]])
         return self
 
@@ -216,9 +217,9 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         if self.rule == "own" and self.own_threshold is None:
             raise ValueError(f'rule must be "calibrated": {type(self).__name__} has no rule of its own')
         if self.rule == "own" and (self.by_class or self.calibration == "cv"):
-            raise ValueError('by_class=True and calibration="cv" need rule="calibrated"')
+            raise ValueError('by_class and calibration="cv" need rule="calibrated"')
         if self.by_class and self.confidence is not None:
-            raise ValueError("confidence holds over the rows of all classes; it cannot be combined with by_class=True")
+            raise ValueError("confidence holds over the rows of all classes; it cannot be combined with by_class")
 
     def _split(self, codes: NDArray[np.int64], rng: np.random.Generator) -> Split:
         if self.calibration == 0:

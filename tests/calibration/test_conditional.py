@@ -62,3 +62,9 @@ def test_too_few_rows_are_told_how_many_are_needed() -> None:
     assert threshold(np.arange(45.0), 0.05, 0.9) == 44
     with pytest.raises(ValueError, match="confidence must be"):
         rows_needed(0.05, confidence=1.0)
+
+
+@pytest.mark.parametrize("confidence", [0.01, 0.3, 0.9])
+def test_p_values_are_enlarged_at_any_confidence(confidence: float) -> None:
+    p = np.arange(1, 102) / 101
+    assert (conditional_p_values(100, p, confidence) >= p).all()

@@ -9,6 +9,7 @@ from sklearn.neighbors import LocalOutlierFactor
 from offmap import Calibrated
 from offmap.calibration import CalibrationWarning, Promise
 from offmap.calibration.contamination import rows_to_keep
+from offmap.calibration.notices import warn_of_uncovered
 from offmap.calibration.split import Split
 from offmap.collaborative import EntityForestDetector
 from offmap.density import NearestNeighborDetector
@@ -124,6 +125,13 @@ def test_classes_that_no_row_can_be_held_out_of_are_named() -> None:
         model = small(MSPClassifier, calibration=0.4).fit(X, y)
     assert "It does not cover rows of these" in model.promise_in_words
     assert model.uncovered_ == [str(code) for code in range(2, 12)]
+
+
+def test_classes_of_one_row_are_told_where_they_are_more_than_the_rate() -> None:
+    groups, names = np.r_[np.arange(92) % 2, np.arange(2, 10)], np.arange(10)
+    warn_of_uncovered(groups, np.arange(2, 10), names, alpha=0.08)
+    with pytest.warns(CalibrationWarning, match="with 8% of the rows"):
+        warn_of_uncovered(groups, np.arange(2, 10), names, alpha=0.05)
 
 
 def test_the_promise_is_told_in_words() -> None:

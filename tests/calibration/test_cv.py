@@ -107,7 +107,7 @@ def test_sixty_rows_keep_five_percent_where_a_share_cannot() -> None:
 
 
 def test_it_is_saved_in_one_file(tmp_path: Any) -> None:
-    for model in (MODELS[0], MODELS[1], small(LOFClassifier, calibration="cv", by_class=True).fit(X, Y)):
+    for model in (MODELS[0], MODELS[1], small(LOFClassifier, calibration="cv", by_class="predicted").fit(X, Y)):
         model.save(tmp_path / "model.safetensors")
         again = load(tmp_path / "model.safetensors")
         assert again.novelty(FRESH).tobytes() == model.novelty(FRESH).tobytes()
@@ -131,7 +131,7 @@ def test_foreign_models_of_the_folds_are_recognised_one_by_one(model: Any, attri
 
 def test_outputs_of_the_folds_need_no_model(tmp_path: Any) -> None:
     outputs = Outputs(logits=X + 4 * np.eye(3)[Y])
-    model = Guarded(calibration="cv", by_class=True, random_state=0).fit(outputs, Y)
+    model = Guarded(calibration="cv", by_class="predicted", random_state=0).fit(outputs, Y)
     model.save(tmp_path / "model.safetensors")
     again = load(tmp_path / "model.safetensors")
     assert again.p_value(Outputs(logits=FRESH)).tobytes() == model.p_value(Outputs(logits=FRESH)).tobytes()
@@ -171,3 +171,13 @@ def test_the_same_seed_gives_the_same_bytes_and_a_new_fit_forgets_the_folds() ->
 def test_what_cannot_be_is_named(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_within_a_step_the_surprise_grows_with_the_novelty_to_any_model() -> None:
+    folds = [np.array([1.0, 3.0]), np.array([2.0, 4.0])]
+    for grows in range(2):
+        rows = [np.full(3, 2.5), np.full(3, 2.5)]
+        rows[grows] = np.array([2.1, 2.5, 2.9])
+        found = surprise(folds, rows)
+        assert (np.diff(found) > 0).all()
+        assert np.ptp(np.ceil(5 * np.exp(-found))) == 0

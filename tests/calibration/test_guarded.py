@@ -13,6 +13,7 @@ from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from torch import nn
 
 import offmap
@@ -180,3 +181,17 @@ def test_files_of_detectors_frames_functions_and_arrays(tmp_path: Path, pipeline
     assert len(offmap.load(path).assess(outputs)) == len(X)
     with pytest.raises(TypeError, match="novelty_score is a function"):
         Guarded(pipeline, novelty_score=lambda model, rows: rows.sum(1)).calibrate(X).save(path)
+
+
+def test_the_seed_is_that_of_the_classifier_as_well() -> None:
+    def p_values(seed: int) -> bytes:
+        return Guarded(RandomForestClassifier(5), random_state=seed).fit(X[TRAIN], Y[TRAIN]).p_value(X[FRESH]).tobytes()
+
+    assert p_values(0) == p_values(0) != p_values(1)
+
+
+def test_two_classes_without_probabilities_keep_their_names() -> None:
+    two = TRAIN[Y[TRAIN] < 2]
+    classifier = LinearSVC().fit(X[two[::2]], Y[two[::2]])
+    model = Guarded(classifier).calibrate(X[two[1::2]])
+    assert (model.predict_closed(X[two]) == classifier.predict(X[two])).all()

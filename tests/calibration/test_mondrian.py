@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from offmap import Guarded, load
 from offmap.calibration import ClassPromise
 from offmap.openset import LOFClassifier, MSPClassifier
+from offmap.scores import Outputs
 from tests.estimators import small
 
 CENTRES, SPREADS = np.array([[0.0, 0.0], [7.0, 0.0], [0.0, 7.0]]), np.array([0.4, 1.0, 2.0])
@@ -95,7 +96,7 @@ def test_classes_that_are_told_apart_badly_are_not_spared() -> None:
     for seed in range(4):
         order = np.random.default_rng(seed).permutation(len(X))
         fit, fresh = order[:900], order[900:]
-        model = Guarded(LogisticRegression(max_iter=200), calibration=0.5, by_class=True, random_state=seed)
+        model = Guarded(LogisticRegression(max_iter=200), calibration=0.5, by_class="predicted", random_state=seed)
         flagged.append(model.fit(X[fit] / 16, y[fit]).assess(X[fresh] / 16).novel.mean())
     assert 0.035 < np.mean(flagged) < 0.06
 
@@ -103,17 +104,17 @@ def test_classes_that_are_told_apart_badly_are_not_spared() -> None:
 def test_the_rate_holds_for_each_class_where_one_threshold_fails() -> None:
     X, y = drawn(3000, 0)
     fresh, true = drawn(6000, 1)
-    for by_class, low, high in ((True, 0.03, 0.07), (False, 0.0, 0.2)):
+    for by_class, low, high in (("predicted", 0.03, 0.07), ("actual", 0.03, 0.07), (None, 0.0, 0.2)):
         novel = guarded(by_class=by_class).fit(X, y).assess(fresh).novel
         rates = np.array([novel[true == c].mean() for c in range(3)])
-        assert (rates > low).all() == by_class
+        assert (rates > low).all() == (by_class is not None)
         assert (rates < high).all()
 
 
 def test_sets_hold_the_true_class_of_each_class() -> None:
     X, y = drawn(3000, 0)
     fresh, true = drawn(4000, 1)
-    model = guarded(by_class=True).fit(X, y)
+    model = guarded(by_class="predicted").fit(X, y)
     sets, verdict = model.predict_set(fresh), model.assess(fresh)
     covered = np.array([label in kept for label, kept in zip(true, sets, strict=True)])
     for c in range(3):
@@ -155,7 +156,7 @@ def test_classes_that_are_seldom_named_share_one_promise() -> None:
 def test_offmaps_own_classifiers_have_them_and_save_them(calibration: Any, tmp_path: Any) -> None:
     X, y = drawn(400, 0)
     names = np.array(["ant", "bee", "cat"])[y]
-    model = LOFClassifier(by_class=True, calibration=calibration, random_state=0).fit(X, names)
+    model = LOFClassifier(by_class="predicted", calibration=calibration, random_state=0).fit(X, names)
     fresh, true = drawn(500, 1)
     sets = model.predict_set(fresh)
     covered = [label in kept for label, kept in zip(np.array(["ant", "bee", "cat"])[true], sets, strict=True)]
@@ -179,19 +180,34 @@ def test_offmaps_own_classifiers_have_them_and_save_them(calibration: Any, tmp_p
 def test_a_fitted_classifier_needs_the_classes_of_the_rows() -> None:
     X, y = drawn(600, 0)
     classifier = LogisticRegression().fit(X[:300], y[:300])
-    model = Guarded(classifier, novelty_score=distance, by_class=True)
+    model = Guarded(classifier, novelty_score=distance, by_class="predicted")
     assert len(model.calibrate(X[300:], y[300:]).predict_set(X[:5])) == 5
-    with pytest.raises(ValueError, match="y must hold the known class of each row"):
+    with pytest.raises(ValueError, match="y must hold the known class of each of the 300 rows, for by_class; got None"):
         model.calibrate(X[300:])
+    with pytest.raises(ValueError, match=r"got an array of shape \(10,\)"):
+        model.calibrate(X[300:], y[:10])
     with pytest.raises(ValueError, match=r"y holds the label \d+, which is no known class"):
         model.calibrate(X[300:], y[300:] + 7)
 
 
+@pytest.mark.parametrize("by_class", ["predicted", "actual"])
+def test_classes_may_be_in_any_order(by_class: Any) -> None:
+    rng, order = np.random.default_rng(0), np.array(["cat", "ant", "bee"])
+    codes = rng.integers(3, size=600)
+    outputs = Outputs(logits=5 * np.eye(3)[codes] + rng.normal(size=(600, 3)))
+    model = Guarded(classes=order, by_class=by_class).calibrate(outputs, order[codes])
+    assert (model.class_promise_.code_ == codes).all()
+    again = model.recalibrate(outputs, order[codes])
+    assert (again.class_promise_.code_ == codes).all()
+    assert again.p_value(outputs).tobytes() == model.p_value(outputs).tobytes()
+    assert np.mean([label in kept for label, kept in zip(order[codes], model.predict_set(outputs), strict=True)]) > 0.9
+
+
 def test_what_cannot_be_combined_is_named() -> None:
     X, y = drawn(300, 0)
-    with pytest.raises(ValueError, match="fit with by_class=True"):
+    with pytest.raises(ValueError, match='fit with by_class="predicted"'):
         guarded().fit(X, y).predict_set(X)
-    with pytest.raises(ValueError, match="cannot be combined with by_class=True"):
-        small(MSPClassifier, by_class=True, confidence=0.9).fit(X, y)
+    with pytest.raises(ValueError, match="cannot be combined with by_class"):
+        small(MSPClassifier, by_class="predicted", confidence=0.9).fit(X, y)
     with pytest.raises(ValueError, match='need rule="calibrated"'):
-        small(MSPClassifier, by_class=True, rule="own").fit(X, y)
+        small(MSPClassifier, by_class="predicted", rule="own").fit(X, y)

@@ -46,3 +46,11 @@ def test_too_few_rows_are_told_how_many_would_do() -> None:
     assert rows_needed_to_select(0.1, 500) == 4999
     with pytest.raises(ValueError, match="fdr must be a number between 0 and 1"):
         model.select(np.zeros((5, 1)), fdr=2)
+
+
+def test_a_few_rows_are_judged_as_a_small_window() -> None:
+    """With 150 calibration rows one novel row of ten can be selected, of 500 rows only 34 at once."""
+    model = Calibrated(lambda rows: np.asarray(rows)[:, 0]).calibrate(np.arange(150.0)[:, None])
+    assert model.select(np.array([[500.0], *[[0.0]] * 9])).tolist() == [True] + [False] * 9
+    with pytest.warns(CalibrationWarning, match="from 500 rows unless 34 of them are novel"):
+        model.select(np.zeros((600, 1)))

@@ -91,3 +91,12 @@ def test_weights_are_one_on_average_whatever_the_sizes_of_the_samples() -> None:
     model = NearestNeighborDetector(random_state=0).fit(rng.normal(size=(300, 2)))
     shifted = Reweighted(model).fit(rng.normal(size=(2000, 2)), rng.normal(0.3, 1, size=(400, 2)))
     assert 0.9 < shifted.weights_.mean() < 1.1
+
+
+def test_a_stronger_penalty_makes_the_weights_more_even() -> None:
+    rng = np.random.default_rng(0)
+    old, recent = rng.normal(size=(400, 2)), rng.normal(0.7, 1, size=(400, 2))
+    model = Calibrated(spread).calibrate(old)
+    rows = [Reweighted(model, penalty=penalty).fit(old, recent).effective_rows_ for penalty in (0.01, 1.0, 1000.0)]
+    assert rows[0] < rows[1] < rows[2]
+    assert rows[2] > 1.2 * rows[0]

@@ -206,7 +206,7 @@ def frame() -> pd.DataFrame:
     ("model", "reason"),
     [
         (lambda: LOFClassifier(**SHORT, epochs=1).fit(X, y), "the local outlier factor is a search by scikit-learn"),
-        (lambda: MSPClassifier(**SHORT, epochs=1, by_class=True).fit(X, y), "one table of p-values per class"),
+        (lambda: MSPClassifier(**SHORT, epochs=1, by_class="predicted").fit(X, y), "one table of p-values per class"),
         (lambda: MahalanobisDetector(calibration="cv", random_state=0).fit(X), "one model per fold"),
         (lambda: MahalanobisDetector(**SHORT).fit(frame()), r"not numbers \('country', a category\)"),
         (lambda: EntityGaussianDetector(**SHORT).fit(X, y), "it scores pairs of a row and an entity"),

@@ -54,7 +54,8 @@ def _detectors() -> Iterator[Any]:
 def _classifiers() -> Iterator[Any]:
     for cls in CLASSIFIERS:
         yield brief(cls).fit(ROWS, LABELS)
-    yield brief(MSPClassifier, by_class=True).fit(ROWS, ENTITIES)
+    yield brief(MSPClassifier, by_class="predicted").fit(ROWS, ENTITIES)
+    yield brief(MSPClassifier, by_class="actual").fit(ROWS, ENTITIES)
 
 
 def _entity_detectors() -> Iterator[Any]:

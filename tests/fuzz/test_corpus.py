@@ -119,7 +119,7 @@ def test_fitted_attributes_that_do_not_fit_together_are_refused(path: Path, name
     ],
 )
 def test_the_whole_of_the_folds_is_checked_as_its_models_are(path: Path, name: str, value: Any) -> None:
-    MSPClassifier(calibration="cv", folds=2, by_class=True, **FEW).fit(ROWS, LABELS).save(path)
+    MSPClassifier(calibration="cv", folds=2, by_class="predicted", **FEW).fit(ROWS, LABELS).save(path)
     edit(path, "attributes", name, value=value)
     with pytest.raises(ModelFileError):
         offmap.load(path)

@@ -27,8 +27,8 @@ def saved() -> dict[str, tuple[Any, Any]]:
     forest, classifier = IsolationForest(n_estimators=3, random_state=0), LogisticRegression()
     detector = Calibrated(forest, random_state=0).fit(ROWS)
     folds = Calibrated(forest, calibration="cv", folds=2, random_state=0).fit(ROWS)
-    guarded = Guarded(classifier, novelty_score="auto", by_class=True, random_state=0).fit(ROWS, LABELS)
-    by_fold = Guarded(classifier, calibration="cv", folds=2, by_class=True, random_state=0).fit(ROWS, LABELS)
+    guarded = Guarded(classifier, novelty_score="auto", by_class="actual", random_state=0).fit(ROWS, LABELS)
+    by_fold = Guarded(classifier, calibration="cv", folds=2, by_class="predicted", random_state=0).fit(ROWS, LABELS)
     nearest = NearestNeighborDetector(random_state=0).fit(ROWS)
     return {
         "Calibrated": (detector, detector.estimator_),

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from offmap import tensorfile
-from offmap.monitor import DriftMonitor, Jumper, semi_online_p_values
+from offmap.monitor import Drift, DriftMonitor, Jumper, semi_online_p_values
+from offmap.monitor.drift_monitor import change_row
 
 
 @settings(deadline=None, max_examples=25)
@@ -114,3 +115,12 @@ def test_a_file_with_arrays_where_numbers_belong_is_refused(tmp_path: Path, edit
     tensorfile.write(tmp_path / "state", content | edited)
     with pytest.raises(ValueError, match="DriftMonitor"):
         DriftMonitor.load(tmp_path / "state")
+
+
+def test_the_change_is_after_the_last_of_equal_minima() -> None:
+    assert change_row(np.array([-0.4, 0.1, -0.4, 2.0, 5.0])) == 3
+
+
+def test_the_advice_counts_the_rows_since_the_change() -> None:
+    drift = Drift(rows=600, log_capital=7.1, level=100.0, alarm_row=432, since=301, calibration_rows=500)
+    assert "(299 so far; it was calibrated on 500)" in drift.advice

@@ -196,7 +196,7 @@ def test_unknown_digits_are_found_and_then_learnt() -> None:
 
 def test_thresholds_by_class_follow_and_cross_validation_is_refused() -> None:
     X, y = blobs(4, rows=60)
-    classifier = model(rule="calibrated", calibration=0.5, alpha=0.1, by_class=True).fit(X[y < 3], y[y < 3])
+    classifier = model(rule="calibrated", calibration=0.5, alpha=0.1, by_class="predicted").fit(X[y < 3], y[y < 3])
     classifier.partial_fit(X[y == 3], y[y == 3])
     assert classifier.predict(X[y == 3]).tolist().count(3) > 45
     crossed = model(rule="calibrated", calibration="cv").fit(X[y < 3], y[y < 3])

@@ -194,7 +194,8 @@ class Classification(NamedTuple):
 class PromisedClassifier(ClassifierMixin, PromisedModel):
     """A classifier that names a known class or answers ``unknown_label_``; write ``_classified`` and ``fit``.
 
-    With ``by_class=True``, ``class_promise_`` decides: a row is compared with held-out rows that are named as it is.
+    With ``by_class``, ``class_promise_`` decides: a row is compared with held-out rows of its predicted class, or of
+    each class.
     """
 
     classes_: NDArray[Any]
@@ -222,7 +223,7 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
     def novelty(self, X: Any) -> FloatArray:
         """How novel each row is: higher is more novel, and above ``threshold_`` it is rejected.
 
-        With ``by_class=True`` each class has a threshold of its own, and ``threshold_`` is that of all rows together.
+        With ``by_class`` each class has a threshold of its own, and ``threshold_`` is that of all rows together.
         """
         check_is_fitted(self, "promise_")
         return in_blocks(lambda rows: self._combined(self._evidence(rows)).novelty, X, len(self.classes_))
@@ -238,19 +239,19 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
         if self._class_promise() is None:
             return self.promise_.p_value(self._combined(evidence).novelty, random_ties=random_ties)
         if random_ties is not None:
-            raise ValueError("random_ties cannot be combined with by_class=True")
-        return self._named_p_value(evidence)
+            raise ValueError("random_ties cannot be combined with by_class")
+        return self._p_value_by_class(evidence)
 
     def predict_set(self, X: Any) -> list[NDArray[Any]]:
         """All known classes that each row may be of: those with a p-value above ``alpha``. With none, all reject it.
 
         The true class of a row is missing with a probability of at most ``alpha``, for each known class. A row with
-        several classes left may still be novel to ``assess``, which compares it with the rows of the named class only.
-        It needs ``by_class=True``.
+        several classes left may still be novel to ``assess``, which does not need all of them to reject it. It needs
+        ``by_class``, either of the two.
         """
         check_is_fitted(self, "promise_")
         if self._class_promise() is None:
-            raise ValueError("predict_set needs p-values by class; fit with by_class=True")
+            raise ValueError('predict_set needs p-values by class; fit with by_class="predicted" or "actual"')
         kept = self._class_p_values(self._evidence(X)) > self.alpha * (1 + 1e-12)
         return [self.classes_[row] for row in kept]
 
@@ -259,12 +260,14 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
 
         Args:
             X: Rows of known classes.
-            y: Their classes, which ``by_class=True`` needs.
+            y: Their classes, which ``by_class`` needs.
         """
         combined = self._combined(self._evidence(X))
         model = self._with_promise(self._new_promise().fit(combined.novelty), alpha=self.alpha)
-        if self._class_promise() is not None:
-            model.class_promise_ = ClassPromise(alpha=self.alpha).fit(*combined, self._codes(y))
+        if (promise := self._class_promise()) is not None:
+            model.class_promise_ = ClassPromise(alpha=self.alpha, by=promise.by).fit(
+                *combined, self._codes(y, len(combined.novelty))
+            )
         return model
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -296,7 +299,7 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
     ) -> tuple[FloatArray | None, NDArray[np.bool_]]:
         if self._class_promise() is None:
             return self._p_value_or_none(novelty), self.promise_.novel(novelty)
-        p_value = self._named_p_value(evidence)
+        p_value = self._p_value_by_class(evidence)
         return p_value, p_value <= self.alpha * (1 + 1e-12)
 
     def _check_answers(self) -> None:
@@ -312,7 +315,7 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
         assert promise is not None
         return promise.p_values(self._asked(promise, evidence))
 
-    def _named_p_value(self, evidence: list[Classification]) -> FloatArray:
+    def _p_value_by_class(self, evidence: list[Classification]) -> FloatArray:
         promise = self._class_promise()
         assert promise is not None
         return promise.p_value(self._asked(promise, evidence))
@@ -321,16 +324,17 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
         """The evidence of each model that held rows out; rows that came later were held out of all folds."""
         return evidence if promise.members == len(evidence) else [self._combined(evidence)]
 
-    def _codes(self, y: Any) -> NDArray[np.int64]:
-        """The codes of labels of known classes."""
+    def _codes(self, y: Any, rows: int) -> NDArray[np.int64]:
+        """The codes of labels of known classes, one per row."""
         labels = np.asarray(y)
-        if y is None:
-            raise ValueError("y must hold the known class of each row, which by_class=True needs")
+        if labels.shape != (rows,):
+            found = "None" if y is None else f"an array of shape {labels.shape}"
+            raise ValueError(f"y must hold the known class of each of the {rows} rows, for by_class; got {found}")
         if len(strange := labels[~np.isin(labels, self.classes_)]):
-            raise ValueError(
-                f"y holds the label {strange[0]!s}, which is no known class; by_class=True needs known ones"
-            )
-        return np.searchsorted(self.classes_, labels)
+            raise ValueError(f"y holds the label {strange[0]!s}, which is no known class; by_class needs known ones")
+        # The classes of a module's logits are in the order of its columns.
+        order = np.argsort(self.classes_, kind="stable")
+        return order[np.searchsorted(self.classes_, labels, sorter=order)]
 
     def _with_promise(self, promise: Promise, alpha: float) -> Self:
         model = super()._with_promise(promise, alpha)

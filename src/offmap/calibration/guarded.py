@@ -23,7 +23,7 @@ from offmap.calibration.contract import Classification, PromisedClassifier
 from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
 from offmap.calibration.fingerprint import Fingerprint
 from offmap.calibration.foreign import checked_scores, require_spread, row_count
-from offmap.calibration.mondrian import ClassPromise
+from offmap.calibration.mondrian import ByClass, ClassPromise
 from offmap.calibration.notices import warn_of_uncovered
 from offmap.calibration.post_hoc import codes_of, fitted_score, make_score
 from offmap.calibration.split import Split, hold_out, uncovered
@@ -55,8 +55,9 @@ class Guarded(PromisedClassifier, BaseEstimator):
             trains and calibrates: one copy per fold is fitted (CV+), for data too small to hold rows out.
         folds: Number of folds, and of copies, of ``calibration="cv"``.
         confidence: Probability that the rate of this very model is at most ``alpha``, such as 0.9.
-        by_class: Keep the rate for the rows that are named as each class, instead of over the rows of all;
-            ``predict_set`` then lists the classes that a row may be of.
+        by_class: Keep the rate for the rows that are named as each class ("predicted", exactly) or that are of each
+            class ("actual", closely), instead of over the rows of all; ``predict_set`` then lists the classes that a
+            row may be of.
         unknown_label: What ``predict`` answers for novel rows; by default -1, or "unknown" among string labels.
         random_state: Seed of the split, and of the classifier where it has none of its own.
 
@@ -93,7 +94,7 @@ class Guarded(PromisedClassifier, BaseEstimator):
     calibration: Fraction | Literal["cv"] = 0.3
     folds: Folds = 5
     confidence: Fraction | None = None
-    by_class: bool = False
+    by_class: ByClass | None = None
     unknown_label: int | str | None = None
     random_state: RandomState = None
 
@@ -129,7 +130,7 @@ class Guarded(PromisedClassifier, BaseEstimator):
 
         Args:
             X: The rows that set the threshold.
-            y: Their classes, which ``by_class=True`` needs.
+            y: Their classes, which ``by_class`` needs.
             reference: Rows that the score compares with, for scores that read features: the classifier's training
                 rows, say. They must not be among ``X``.
             y_reference: The classes of these rows.
@@ -158,7 +159,7 @@ class Guarded(PromisedClassifier, BaseEstimator):
     def _start(self) -> None:
         parameters.check(self)
         if self.confidence is not None and (self.calibration == "cv" or self.by_class):
-            raise ValueError('confidence cannot be combined with calibration="cv" or by_class=True')
+            raise ValueError('confidence cannot be combined with calibration="cv" or by_class')
         for name in ("promise_", "members_", "class_promise_"):
             self.__dict__.pop(name, None)
 
@@ -183,7 +184,9 @@ class Guarded(PromisedClassifier, BaseEstimator):
         found = self._scored(X)
         require_spread(found.novelty)
         if self.by_class:
-            self.class_promise_ = ClassPromise(alpha=self.alpha).fit(*found, self._codes(y))
+            self.class_promise_ = ClassPromise(alpha=self.alpha, by=self.by_class).fit(
+                *found, self._codes(y, len(found.novelty))
+            )
         self.promise_ = self._new_promise().fit(found.novelty)
         self.fingerprint_ = Fingerprint().fit(classifier, X, found.novelty)
         return self

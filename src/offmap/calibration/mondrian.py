@@ -1,34 +1,47 @@
-"""P-values by class: a row is compared with the held-out rows of one class, the named one or each in turn."""
+"""P-values by class: a row is compared with the held-out rows of one class, the predicted one or each in turn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from offmap.arrays import FloatArray
+from offmap.calibration.class_balance import class_offsets, class_weights, fitted_sharpness, log_proba
 from offmap.calibration.conditional import rows_needed
 from offmap.parameters import Fraction
 
 # The share of alpha that is spent on telling implausible classes from plausible ones; the rest goes to the novelty.
 _PLAUSIBILITY_SHARE = 0.1
 Evidence = tuple[FloatArray, FloatArray]
+# The rows of which class keep the rate: those that the model names so, or those that are of it.
+ByClass = Literal["predicted", "actual"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ClassPromise(BaseEstimator):
     r"""Conformal p-values by class, from held-out rows whose class is known.
 
-    **Whether a row is novel** is judged among the held-out rows that the model names as it names the row, $k(x)$:
+    **Whether a row is novel** by the ``"predicted"`` class is judged among the held-out rows that the model names as it
+    names the row, $k(x)$:
 
     $$p(x) = \frac{1 + \#\{i : k(x_i) = k(x), s_i \ge s(x)\}}{1 + \#\{i : k(x_i) = k(x)\}}.$$
 
     Of the known rows that are named $c$, at most a share $\alpha$ gets $p \le \alpha$, *for each class* $c$ and for any
     classifier; the rate over all rows is then at most $\alpha$ too. Among the rows that *are* of class $c$ the rate is
-    at most $\alpha P(k = c) / P(c)$ plus the share of them that is named otherwise. Nobody knows the class of a new
-    row: to flag it only if each class that it may be of rejects it bounds that rate by $\alpha$, but flags far too few.
+    at most $\alpha P(k = c) / P(c)$ plus the share of them that is named otherwise.
+
+    By the ``"actual"`` class, which nobody knows of a new row, the novelty is first moved by the offsets of
+    ``class_offsets``, $u(x) = s(x) - \sum_c w_c(x) \theta_c$ with $w_c(x) \propto p_c(x)^\beta$, so that the same
+    $u$ is exceeded by a share $\alpha$ of the held-out rows of each class. Then
+
+    $$p(x) = \sum_c w_c(x) \frac{1 + \#\{i \text{ of class } c : u_i \ge u(x)\}}{n_c + 1}.$$
+
+    Each term is a p-value for the rows of its class, and near $\alpha$ the terms agree: about a share $\alpha$ of the
+    rows of each class is flagged. This is not exact, since $\theta$ and $\beta$ are chosen on the same held-out rows.
+    To flag a row only if each class that it may be of rejects it would be, but flags far too few.
 
     **Which classes a row may be of** is asked of each class, by the held-out rows that are of it. The nonconformity of
     row $x$ with class $c$ is its novelty if the class is plausible, and otherwise larger than any novelty, growing with
@@ -46,6 +59,7 @@ class ClassPromise(BaseEstimator):
 
     Args:
         alpha: Rate at which rows of a class are rejected by it.
+        by: Whether the class of the rows that keep the rate is the one that the model names, or their own.
 
     Attributes:
         novelty_: Novelty of the held-out rows.
@@ -54,6 +68,9 @@ class ClassPromise(BaseEstimator):
         named_: Code of the class that the model names.
         member_: The model that held each of them out, where there are several.
         class_count_: Number of known classes.
+        logs_: Logarithms of their probabilities of the classes; no columns unless ``by="actual"``.
+        sharpness_: Exponent of the probabilities; 1 unless ``by="actual"``.
+        offsets_: What the novelty is moved by, for each class; zero unless ``by="actual"``.
 
     Reference: Vovk, Gammerman and Shafer, Algorithmic Learning in a Random World, 2005, section 4.5.
 
@@ -71,10 +88,11 @@ class ClassPromise(BaseEstimator):
 
     # A model file that lacks one of these is refused.
     always_fitted: ClassVar[frozenset[str]] = frozenset(
-        {"novelty_", "gap_", "code_", "named_", "member_", "class_count_"}
+        {"novelty_", "gap_", "code_", "named_", "member_", "class_count_", "logs_", "sharpness_", "offsets_"}
     )
 
     alpha: Fraction = 0.05
+    by: ByClass = "predicted"
 
     def fit(self, proba: FloatArray, novelty: FloatArray, codes: NDArray[np.int64]) -> Self:
         """Takes probabilities, novelty and class of held-out rows."""
@@ -84,23 +102,37 @@ class ClassPromise(BaseEstimator):
         self.gap_ = _gaps(proba)[np.arange(len(codes)), self.code_]
         self.member_ = np.zeros(len(codes), dtype=np.int64)
         self.class_count_ = int(proba.shape[1])
-        return self
+        self.logs_ = log_proba(proba) if self.by == "actual" else np.empty((len(codes), 0))
+        return self._balanced()
 
     @classmethod
     def joined(cls, parts: Sequence["ClassPromise"], alpha: float) -> "ClassPromise":
         """The promise of several models together, each with held-out rows of its own."""
-        whole = cls(alpha=alpha)
-        for name in ("novelty_", "gap_", "code_", "named_"):
+        whole = cls(alpha=alpha, by=parts[0].by)
+        for name in ("novelty_", "gap_", "code_", "named_", "logs_"):
             setattr(whole, name, np.concatenate([getattr(part, name) for part in parts]))
         whole.member_ = np.repeat(np.arange(len(parts)), [len(part.code_) for part in parts])
         whole.class_count_ = parts[0].class_count_
-        return whole
+        return whole._balanced()
 
     def at(self, alpha: float) -> "ClassPromise":
         """The promise of another rate, from the same held-out rows."""
-        other = ClassPromise(alpha=alpha)
+        other = ClassPromise(alpha=alpha, by=self.by)
         other.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
-        return other
+        return other._balanced()
+
+    def _balanced(self) -> Self:
+        """Sets the offsets of the classes; those that share held-out rows have one."""
+        self.sharpness_, self.offsets_ = 1.0, np.zeros(self.class_count_)
+        if self.by == "actual" and len(self.code_):
+            self.sharpness_ = fitted_sharpness(self.logs_, self.code_)
+            shared = self._shared(self._groups(self.code_))
+            weights = class_weights(self.logs_, self.sharpness_)
+            of_group = np.column_stack([weights[:, codes].sum(axis=1) for codes, _ in shared])
+            offsets = class_offsets(self.novelty_, of_group, np.array([rows for _, rows in shared]), self.alpha)
+            for (codes, _), offset in zip(shared, offsets, strict=True):
+                self.offsets_[codes] = offset
+        return self
 
     @property
     def members(self) -> int:
@@ -108,21 +140,39 @@ class ClassPromise(BaseEstimator):
         return int(self.member_.max()) + 1
 
     def p_value(self, evidence: Sequence[Evidence]) -> FloatArray:
-        """The p-value of each row among the held-out rows that are named as it is.
+        """The p-value of each row, by its predicted or its actual class.
 
         Args:
             evidence: Probabilities and novelty of the rows, from each of the models.
         """
+        return self._by_predicted(evidence) if self.by == "predicted" else self._by_actual(evidence)
+
+    def _by_predicted(self, evidence: Sequence[Evidence]) -> FloatArray:
         groups = self._groups(self.named_)
         at_least, compared = np.zeros((2, len(evidence[0][1])))
         for member, (proba, novelty) in enumerate(evidence):
             named = proba.argmax(axis=1)
             for code in np.unique(named):
-                held_out = np.sort(self.novelty_[groups[code] & (self.member_ == member)])
-                rows = named == code
-                at_least[rows] += len(held_out) - np.searchsorted(held_out, novelty[rows], side="left")
+                held_out, rows = self.novelty_[groups[code] & (self.member_ == member)], named == code
+                at_least[rows] += _at_least(held_out, novelty[rows])
                 compared[rows] += len(held_out)
         return np.asarray((1 + at_least) / (1 + compared), dtype=np.float64)
+
+    def _by_actual(self, evidence: Sequence[Evidence]) -> FloatArray:
+        weights = [class_weights(log_proba(proba), self.sharpness_) for proba, _ in evidence]
+        moved = [self._moved(novelty, each) for each, (_, novelty) in zip(weights, evidence, strict=True)]
+        held_out = self._moved(self.novelty_, class_weights(self.logs_, self.sharpness_))
+        found = np.zeros(len(moved[0]))
+        for codes, rows in self._shared(self._groups(self.code_)):
+            of_member = [held_out[rows & (self.member_ == member)] for member in range(len(evidence))]
+            counts = [_at_least(part, each) for part, each in zip(of_member, moved, strict=True)]
+            of_classes = [np.ascontiguousarray(each[:, codes]).sum(axis=1) for each in weights]
+            found += np.mean(of_classes, axis=0) * ((1 + np.sum(counts, axis=0)) / (1 + rows.sum()))
+        return found
+
+    def _moved(self, novelty: FloatArray, weights: FloatArray) -> FloatArray:
+        """The novelty less the offsets; summed row by row, since the rounding of a product depends on the batch."""
+        return novelty - (weights * self.offsets_).sum(axis=1)
 
     def p_values(self, evidence: Sequence[Evidence]) -> FloatArray:
         """The p-value of each row and class.
@@ -131,26 +181,23 @@ class ClassPromise(BaseEstimator):
             evidence: Probabilities and novelty of the rows, from each of the models.
         """
         groups, limit = self._groups(self.code_), self._plausible_gap()
-        columns: dict[bytes, list[int]] = {}
-        for code, group in enumerate(groups):
-            columns.setdefault(group.tobytes(), []).append(code)
         found = np.empty((len(evidence[0][1]), self.class_count_))
-        for codes in columns.values():
-            rows = groups[codes[0]]
+        for codes, rows in self._shared(groups):
             of_member = [rows & (self.member_ == member) for member in range(len(evidence))]
-            counts = [self._at_least(part, *each, codes, limit) for part, each in zip(of_member, evidence, strict=True)]
+            counts = [
+                self._conforming(part, *each, codes, limit) for part, each in zip(of_member, evidence, strict=True)
+            ]
             found[:, codes] = (1 + np.sum(counts, axis=0)) / (rows.sum() + 1)
         return found
 
-    def _at_least(
+    def _conforming(
         self, rows: NDArray[np.bool_], proba: FloatArray, novelty: FloatArray, codes: list[int], limit: float
     ) -> NDArray[np.int64]:
         """How many of the held-out ``rows`` conform no better to the classes ``codes`` than each row does."""
         plausible = rows & (self.gap_ <= limit)
-        near, far = np.sort(self.novelty_[plausible]), np.sort(self.gap_[rows & ~plausible])
+        near, far = self.novelty_[plausible], self.gap_[rows & ~plausible]
         gaps = _gaps(proba)[:, codes]
-        within = len(near) - np.searchsorted(near, novelty, side="left") + len(far)
-        beyond = len(far) - np.searchsorted(far, gaps, side="left")
+        within, beyond = _at_least(near, novelty) + len(far), _at_least(far, gaps)
         return np.where(gaps <= limit, within[:, None], beyond)
 
     def _check_fitted(self) -> None:
@@ -165,6 +212,15 @@ class ClassPromise(BaseEstimator):
                 raise ValueError(f"{name} must hold no NaN and no negative code")
         if type(self.class_count_) is not int or max(self.code_.max(), self.named_.max()) >= self.class_count_:
             raise ValueError("class_count_ must be larger than every code")
+        columns = self.class_count_ if self.by == "actual" else 0
+        shapes = {"logs_": (len(self.code_), columns), "offsets_": (self.class_count_,)}
+        for name, shape in shapes.items():
+            values = getattr(self, name)
+            flat = isinstance(values, np.ndarray) and values.dtype == np.float64 and values.shape == shape
+            if not flat or not np.isfinite(values).all():
+                raise ValueError(f"{name} must be finite numbers of shape {shape}")
+        if type(self.sharpness_) is not float or not 0 < self.sharpness_ < np.inf:
+            raise ValueError("sharpness_ must be a positive number")
 
     def _plausible_gap(self) -> float:
         return float(np.quantile(self.gap_, 1 - _PLAUSIBILITY_SHARE * self.alpha, method="higher"))
@@ -177,6 +233,18 @@ class ClassPromise(BaseEstimator):
         pool = own[small].any(axis=0)
         own[small] = pool if pool.sum() >= needed else True
         return own
+
+    def _shared(self, groups: NDArray[np.bool_]) -> list[tuple[list[int], NDArray[np.bool_]]]:
+        """The codes of classes that share held-out rows, with these rows."""
+        columns: dict[bytes, list[int]] = {}
+        for code, group in enumerate(groups):
+            columns.setdefault(group.tobytes(), []).append(code)
+        return [(codes, groups[codes[0]]) for codes in columns.values()]
+
+
+def _at_least(held_out: FloatArray, values: FloatArray) -> NDArray[np.int64]:
+    """How many held-out numbers are at least as large as each value."""
+    return len(held_out) - np.searchsorted(np.sort(held_out), values, side="left")
 
 
 def _gaps(proba: FloatArray) -> FloatArray:

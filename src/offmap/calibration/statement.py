@@ -4,6 +4,11 @@ from typing import Any
 
 from offmap.calibration.contamination import trimmed_rate
 
+_BY_CLASS = {
+    "predicted": "It holds for the rows that are named as each class",
+    "actual": "It holds closely, not exactly, for the rows that are of each class",
+}
+
 
 def in_words(model: Any) -> str:
     """One paragraph that says which rate is promised, over what, and which rows it does not cover."""
@@ -17,10 +22,8 @@ def in_words(model: Any) -> str:
     attained = promise.false_alarm_rate.rate
     if promise.confidence is None and attained < promise.rate / 2:
         said.append(f"Many held-out rows share one novelty: the rate that is attained is {attained:.2g}.")
-    if getattr(model, "class_promise_", None) is not None:
-        said.append(
-            "It holds for the rows that are named as each class; classes with few held-out rows share one promise."
-        )
+    if (by_class := getattr(model, "class_promise_", None)) is not None:
+        said.append(f"{_BY_CLASS[by_class.by]}; classes with few held-out rows share one promise.")
     if left_out := getattr(model, "uncovered_", None):
         said.append(f"It does not cover rows of these, which had too few rows to hold any out: {_listed(left_out)}.")
     if trimmed := getattr(model, "trimmed_", 0.0):

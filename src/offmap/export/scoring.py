@@ -53,7 +53,7 @@ def _obstacle(model: Any) -> str:
     if getattr(model, "members_", ()):
         return 'calibration="cv" makes one model per fold; fit it with a share of held-out rows'
     if getattr(model, "class_promise_", None) is not None:
-        return "by_class=True has one table of p-values per class; fit it with by_class=False"
+        return "by_class has one table of p-values per class; fit it with by_class=None"
     if isinstance(model, TextureDetector):
         return _UNTRACEABLE["texture"]
     if isinstance(model, VAEDetector) and model._main_score.name in _UNTRACEABLE:

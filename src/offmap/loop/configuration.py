@@ -66,7 +66,7 @@ def require_incremental(classifier: Any) -> IncrementalClassifier:
     if isinstance(classifier, IncrementalClassifier):
         if classifier.calibration == "cv" or classifier.by_class or classifier.confidence is not None:
             raise ValueError(
-                "classifier must have calibration as a share, by_class=False and confidence=None: audit rows set the "
+                "classifier must have calibration as a share, by_class=None and confidence=None: audit rows set the "
                 "threshold for all classes together"
             )
         return classifier

@@ -109,7 +109,7 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         self.promise_ = self._new_promise().set_params(own_threshold=own).fit(found.novelty)
         if self.by_class:
             codes = np.searchsorted(self.classes_, self.held_out_labels_)
-            self.class_promise_ = ClassPromise(alpha=self.alpha).fit(*found, codes)
+            self.class_promise_ = ClassPromise(alpha=self.alpha, by=self.by_class).fit(*found, codes)
 
     @abstractmethod
     def _learn(self, X: Tensor, y: Tensor, old: NDArray[np.intp]) -> None:

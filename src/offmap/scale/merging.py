@@ -40,7 +40,7 @@ def merge(models: Sequence[Model], X: Any = None, y: Any = None) -> Model:
     Args:
         models: Fitted shards, of one class and with the same parameters.
         X: Normal rows that no shard was fitted to, which set the threshold.
-        y: The entities of these rows, or their classes if ``by_class=True``.
+        y: The entities of these rows, or their classes with ``by_class``.
 
     Example:
         >>> from offmap.density import MahalanobisDetector

@@ -72,7 +72,9 @@ class Score(BaseEstimator, ABC):
         """Learns from the outputs of known rows; ``codes`` are the codes 0, 1, … of their classes."""
         self._require(known)
         if self.needs_labels and codes is None:
-            raise ValueError(f"{type(self).__name__} needs the classes of the known rows; give y")
+            raise ValueError(
+                f"{type(self).__name__} needs the classes of the known rows; give y, or y_reference to calibrate"
+            )
         if self.needs_rows and len(known) < 2:
             raise ValueError(f"{type(self).__name__} needs at least 2 known rows; got {len(known)}")
         with torch.no_grad():

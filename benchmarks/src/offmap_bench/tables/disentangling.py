@@ -46,7 +46,8 @@ NOTES = (
     "such trials. The width of the style code, the critics' steps, and the thesis's objective, in which reconstruction "
     "and penalty move all codes, were tried on validation images in `disentangling-width`; the rows of 16 style codes, "
     "where the thesis has 64, are better by Acc_d there than 64; an earlier trial of 8 had 84.8 against 82.8, at a "
-    "larger error (129). The profile cpu trains a quarter of the channels on 10,000 of the 60,000 images for 10 epochs instead of 300, and swaps codes of 2,000 of the 10,000 test images."
+    "larger error (129). The profile cpu trains a quarter of the channels on 10,000 of the 60,000 "
+    "images for 10 epochs instead of 300, and swaps codes of 2,000 of the 10,000 test images."
 )
 
 

@@ -75,9 +75,9 @@ TABLES = (
         "the slope of its logarithm is up to 10⁵, and the few samples there made all steps of Adam small: with that "
         "slope the same row had a KS of 0.156 on u1 and 0.193 on u2 (3 seeds), and more steps did not help (seed 10: "
         "on u1 0.108 after 1,500 steps and 0.126 after 5,000, on u2 0.116 after 5,000). Margin and slope were chosen "
-        "on seed 10. SVGD and amortised SVGD see the steep density. On a box, the critic of every row has terms that are steep at the "
-        "boundary. Mixture, share and terms are additions of ours: the share and the terms were found on u2 with "
-        "seeds 10 to 12, the mixtures on other densities.",
+        "on seed 10. SVGD and amortised SVGD see the steep density. On a box, the critic of every row has terms "
+        "that are steep at the boundary. Mixture, share and terms are additions of ours: the share and the terms were "
+        "found on u2 with seeds 10 to 12, the mixtures on other densities.",
         higher_is_better={"KS": False, "W1": False},
         formats={"KS": ".4f", "W1": ".4f", "outside": ".1%"},
     ),
