@@ -212,8 +212,8 @@ TABLES = (
         "classes; 9,000 of CLINC): the promise speaks of rows that come as the stream does. The rate on the test "
         "split is given beside it. The row with all labels sets its threshold on a random third of all rows, with no "
         "loop at all: where its test rows are rejected more often than its fresh ones, the test split differs from the "
-        "training split, as that of CLINC does. Until CLINC had been seen to miss its rate on the test split, false alarms "
-        "were those of the test split. The accuracy "
+        "training split, as that of CLINC does. Until CLINC had been seen to miss its rate on the test split, false "
+        "alarms were those of the test split. The accuracy "
         "with labels of random rows of the stream, as many as the loop took decisions or read rows, is given "
         "beside it; all of them train. If every row waits, no novelty is detected: all rows of the stream are "
         "grouped. Settings were tried with other draws of the known classes.",
