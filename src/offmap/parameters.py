@@ -33,6 +33,7 @@ class Limit:
 
 
 Fraction = Annotated[float, Limit("between 0 and 1, both excluded", lambda value: 0 < value < 1)]
+Proportion = Annotated[float, Limit("between 0 and 1, both included", lambda value: 0 <= value <= 1)]
 Share = Annotated[float, Limit("between 0 and 1, 0 included", lambda value: 0 <= value < 1)]
 Positive = Annotated[float, Limit("above 0", lambda value: 0 < value < math.inf)]
 NonNegative = Annotated[float, Limit("at least 0", lambda value: 0 <= value < math.inf)]

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from offmap.loop import OpenWorld
 from offmap.loop.promise import calibrate, measured, order_statistics, rows_needed
 from offmap.openset import AnalyticClassifier
 from tests.loop.worlds import blobs, taught
@@ -120,3 +121,33 @@ def test_audit_rows_without_a_label_do_not_train(tmp_path: Path) -> None:
         learnt = {world.state.rows[number].id for number in world.state.taught if number in world.state.rows}
         assert learnt
         assert learnt.isdisjoint(audited)
+
+
+def in_rounds(path: Path, seed: int) -> list[float]:
+    """False alarms on fresh rows after each of three rounds in which a person names groups and labels audit rows."""
+    rng = np.random.default_rng(seed)
+    draw = partial(drawn, 2 * rng.normal(size=(8, 12)), rng)
+    fresh, truth = draw(list(range(8)), 100)
+    model = AnalyticClassifier(width=150, alpha=0.1, calibration=0.5, random_state=0)
+    found = []
+    with OpenWorld.create(path, classifier=model, review=0.5, seed=seed) as world:
+        world.teach(*draw([0, 1, 2, 3], 40))
+        for turn in range(3):
+            X, y = draw(list(range(8)), 15)
+            order = rng.permutation(len(y))
+            labels = {f"{turn} {place}": int(y[row]) for place, row in enumerate(order)}
+            world.observe(X[order], ids=list(labels))
+            for row in world.audit(20):
+                world.label(row.id, labels[str(row.id)])
+            for group in world.groups():
+                if group.rows[0] in labels:
+                    world.name(group.id, labels[str(group.rows[0])])
+            world.learn()
+            learnt = np.isin(truth, world.classifier.classes_)
+            found.append(float(np.mean(world.classifier.assess(fresh).novel[learnt])))
+    return found
+
+
+def test_the_rate_is_kept_over_rounds_on_rows_that_the_world_has_never_seen(tmp_path: Path) -> None:
+    alarms = np.array([in_rounds(tmp_path / str(seed), seed) for seed in range(8)])
+    assert abs(alarms[:, 1:].mean() - 0.1) < 0.03

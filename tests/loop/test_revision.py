@@ -1,60 +1,101 @@
 """Rows of a named group are learnt as the class of rows around them, and move to a class that is named later."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from offmap.loop import OpenWorld
 from tests.loop.worlds import blobs, taught
 
 
-def test_a_row_of_a_known_class_in_a_named_group_is_learnt_as_that_class_unless_it_was_labelled(tmp_path: Path) -> None:
-    with taught(tmp_path / "w") as world:
-        world.observe(blobs([3], 30, seed=1)[0], ids=range(30))
-        world.observe(blobs([0], 3, seed=2)[0], ids=["stray", "other stray", "labelled"])
-        group = max(world.groups(), key=lambda group: group.size)
-        for row in ("stray", "other stray", "labelled"):
-            world.move(row, group.id)
-        world.label("labelled", 3)
-        world.name(group.id, 3)
+def with_strays(path: Path, stray: int, decided: bool = True, **settings: Any) -> tuple[OpenWorld, int, list[str]]:
+    """A world with a group of class 3 that was merged with one of another class, named 3, and the rows of the latter.
+
+    With ``decided``, a person has labelled the first stray row and moved the second one.
+    """
+    world = taught(path, review=1.0, **settings)
+    world.observe(blobs([3], 30, seed=1)[0], ids=range(30))
+    strays = [f"stray {row}" for row in range(12)]
+    world.observe(blobs([stray], len(strays), seed=2)[0], ids=strays)
+    group = _group_of(world, 0)
+    other = _group_of(world, "stray 2")
+    assert group != other
+    world.merge(group, other)
+    if decided:
+        world.move("stray 1", group)
+        world.label("stray 0", 3)
+    world.name(group, 3)
+    return world, group, strays
+
+
+def _group_of(world: OpenWorld, row: int | str) -> int:
+    return max(world.groups(), key=lambda view: (row in view.rows, view.size)).id
+
+
+def _classes(world: OpenWorld, rows: list[str]) -> set[Any]:
+    return {world.state.taught.get(world.state.numbers[row]) for row in rows} - {None}
+
+
+def test_unread_rows_of_a_named_group_are_learnt_as_their_own_class_and_those_of_the_person_as_named(
+    tmp_path: Path,
+) -> None:
+    world, group, strays = with_strays(tmp_path / "w", stray=0)
+    with world:
+        before = world.state.to_bytes()
         world.learn()
-        numbers, state = world.state.numbers, world.state
-        assert state.taught[numbers["labelled"]] == 3
-        assert {state.taught[numbers[row]] for row in ("stray", "other stray")} == {0}
-        learnt = [row for row in group.rows if state.taught.get(numbers[row]) == 3]
-        assert len(learnt) > 0.9 * group.size
-        before = state.to_bytes()
+        assert _classes(world, strays[:2]) == {3}
+        assert _classes(world, strays[2:]) == {0}
+        moved = sum(world.state.numbers[row] in world.state.groups[group].rows for row in strays[2:])
+        assert moved >= 5
+        learnt = [view for view in world.groups("learnt") if view.id == group]
+        assert [view.reassigned for view in learnt] == [moved]
+        assert world.status().reassigned == moved
+        after = world.state.to_bytes()
         world.undo()
-        assert numbers["stray"] in world.state.groups[group.id].rows
-        assert numbers["stray"] not in world.state.taught
-        world.redo()
         assert world.state.to_bytes() == before
+        assert world.status().reassigned == 0
+        world.redo()
+        assert world.state.to_bytes() == after
+
+
+def test_every_row_of_a_named_group_keeps_the_name_if_rows_are_not_reassigned(tmp_path: Path) -> None:
+    world, group, strays = with_strays(tmp_path / "w", stray=0, reassign=False)
+    with world:
+        world.learn()
+        assert _classes(world, strays) == {3}
+        assert world.status().reassigned == 0
+        assert {world.state.taught[number] for number in world.state.groups[group].rows} == {3}
 
 
 def test_rows_learnt_as_one_class_move_to_another_that_is_named_later(tmp_path: Path) -> None:
-    with taught(tmp_path / "w") as world:
-        world.observe(blobs([3], 30, seed=1)[0], ids=range(30))
-        world.observe(blobs([4], 4, seed=2)[0], ids=[f"early {row}" for row in range(4)])
-        group = max(world.groups(), key=lambda group: group.size)
-        for row in range(4):
-            world.move(f"early {row}", group.id)
-        world.name(group.id, 3)
+    world, _, strays = with_strays(tmp_path / "w", stray=4, decided=False)
+    with world:
         world.learn()
-        early = [world.state.numbers[f"early {row}"] for row in range(4)]
-        assert {world.state.taught[number] for number in early} == {3}
+        early = [row for row in strays if world.state.numbers[row] in world.state.taught]
+        assert _classes(world, strays) == {3}
         world.observe(blobs([4], 30, seed=3)[0], ids=[f"late {row}" for row in range(30)])
         late = max(world.groups(), key=lambda group: sum(str(row).startswith("late") for row in group.rows))
         world.name(late.id, 4)
         before = world.state.to_bytes()
         world.learn()
-        assert {world.state.taught[number] for number in early} == {4}
+        assert _classes(world, early) == {4}
         # The model is that of the classes as they are now: no trace of the earlier ones is left.
         model = world.classifier
-        held = [
-            model.row_labels_[place] for place in _places(model.rows_, world.rows([f"early {r}" for r in range(4)]))
-        ]
-        assert held == [4, 4, 4, 4]
+        held = [model.row_labels_[place] for place in _places(model.rows_, world.rows(early))]
+        assert held == [4] * len(early)
         world.undo()
         assert world.state.to_bytes() == before
+
+
+def test_a_row_that_leaves_its_group_no_longer_counts_as_moved(tmp_path: Path) -> None:
+    world, group, strays = with_strays(tmp_path / "w", stray=0)
+    with world:
+        number = world.state.numbers[strays[1]]
+        assert world.state.rows[number].moved
+        halves = world.split(group)
+        assert world.state.rows[number].group in halves
+        assert not world.state.rows[number].moved
 
 
 def _places(rows: np.ndarray, wanted: np.ndarray) -> list[int]:

@@ -25,6 +25,7 @@ def create(
     alpha: Annotated[float, typer.Option(help="False-alarm rate to keep.")] = 0.05,
     settings: Annotated[list[str] | None, typer.Option("--set", help="A parameter, as name=value.")] = None,
     min_group: Annotated[int, typer.Option(help="Smallest group that is proposed.")] = 5,
+    reassign: Annotated[bool, typer.Option(help="Learn unread rows of a named group as the class they lie in.")] = True,
     text: Text = None,
     label: Label = None,
     seed: Seed = 0,
@@ -45,7 +46,13 @@ def create(
         if rows.kind == "text" and classifier.encoder is None:
             classifier.set_params(encoder=TextEncoder())
         with OpenWorld.create(
-            world, classifier=classifier, alpha=alpha, min_group=min_group, seed=seed, store=store
+            world,
+            classifier=classifier,
+            alpha=alpha,
+            min_group=min_group,
+            reassign=reassign,
+            seed=seed,
+            store=store,
         ) as made:
             made.teach(rows.X, rows.y)
             _show_status(made, as_json)

@@ -9,17 +9,20 @@ from sklearn.base import BaseEstimator
 from offmap import parameters
 from offmap.catalog import methods, public_class
 from offmap.openset.incremental import IncrementalClassifier
-from offmap.parameters import Count, Natural, Share
+from offmap.parameters import Count, Natural, Proportion
 from offmap.persist import public_path
 
 _ESTIMATOR = "$estimator"
 _PLAIN = (str, int, float, bool, type(None))
 
 
-def settings_of(classifier: Any, *, alpha: float | None, review: float, min_group: int, seed: int) -> dict[str, Any]:
+def settings_of(
+    classifier: Any, *, alpha: float | None, review: float, min_group: int, reassign: bool, seed: int
+) -> dict[str, Any]:
     """What a world is made with, checked, as the first entry of its journal keeps it."""
-    parameters.require("review", review, Share)
+    parameters.require("review", review, Proportion)
     parameters.require("min_group", min_group, Count)
+    parameters.require("reassign", reassign, bool)
     parameters.require("seed", seed, Natural)
     chosen = copy.deepcopy(require_incremental(classifier))
     chosen.set_params(alpha=chosen.alpha if alpha is None else alpha, **chosen.learning_parameters)
@@ -29,6 +32,7 @@ def settings_of(classifier: Any, *, alpha: float | None, review: float, min_grou
         "classifier": describe(chosen),
         "review": float(review),
         "min_group": int(min_group),
+        "reassign": reassign,
         "seed": int(seed),
     }
 

@@ -35,7 +35,10 @@ def _named(state: State, content: Content, entry: int) -> None:
 
 def _merged(state: State, content: Content, entry: int) -> None:
     kept, gone = state.groups[content["group"]], state.groups[content["other"]]
+    moved = [number for number in gone.rows if state.rows[number].moved]
     _place(state, kept.id, list(gone.rows))
+    for number in moved:
+        state.rows[number].moved = True
     gone.status, gone.became = "merged", (kept.id,)
 
 
@@ -49,6 +52,7 @@ def _split(state: State, content: Content, entry: int) -> None:
 
 def _moved(state: State, content: Content, entry: int) -> None:
     _place(state, content["group"], [content["row"]])
+    state.rows[content["row"]].moved = True
 
 
 def _discarded(state: State, content: Content, entry: int) -> None:
@@ -119,7 +123,7 @@ def _leave(state: State, number: int) -> None:
     row = state.rows[number]
     if row.group is not None:
         state.groups[row.group].rows.remove(number)
-        row.group = None
+        row.group, row.moved = None, False
 
 
 # What a person decides can be undone; what the stream brought, and what followed from it by itself, cannot.

@@ -34,7 +34,7 @@ def learn(ledger: Ledger) -> int:
     if not rows and not new_audits(ledger.state):
         raise ValueError(checks.nothing_to_learn(ledger.state, ledger.settings["min_group"]))
     model: Any = copy.deepcopy(ledger.classifier)
-    if forgets_rows(model):
+    if ledger.settings["reassign"] and forgets_rows(model):
         rows = revised(ledger, rows)
     # Without new rows the held-out ones are scored again all the same, so that audit rows can set the threshold.
     if rows:

@@ -7,7 +7,7 @@ from offmap import parameters
 from offmap.errors import reason_of
 from offmap.loop.history import History
 from offmap.loop.promise import Calibration
-from offmap.parameters import Count, Fraction, Natural, Share
+from offmap.parameters import Count, Fraction, Natural, Proportion
 from offmap.store import Entry, JournalUnreadable
 
 # What entries of other names, types and numbers than a release writes end in.
@@ -39,7 +39,8 @@ def read_history(where: str, entries: Sequence[Entry]) -> History:
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:
-    parameters.require("review", settings["review"], Share)
+    parameters.require("review", settings["review"], Proportion)
     parameters.require("min_group", settings["min_group"], Count)
+    parameters.require("reassign", settings["reassign"], bool)
     parameters.require("seed", settings["seed"], Natural)
     parameters.require("alpha", settings["classifier"]["parameters"]["alpha"], Fraction)

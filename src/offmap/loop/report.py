@@ -27,6 +27,7 @@ def status_of(ledger: Ledger) -> Status:
         waiting=len(state.waiting()),
         groups=by_status,
         to_learn=len(ledger.lesson()),
+        reassigned=sum(map(state.reassigned, state.groups.values())),
         alpha=float(ledger.settings["classifier"]["parameters"]["alpha"]),
         promise_holds=bool(calibration and calibration.holds),
         promise=sentence(calibration, found),

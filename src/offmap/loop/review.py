@@ -66,4 +66,4 @@ def views(ledger: Ledger, groups: list[Group]) -> list[GroupView]:
     spread, classes = ledger.spread()
     portraits = ledger.portraits.of(groups, spread, ledger.classifier)
     limit = max(ledger.settings["review"], ledger.classifier.alpha)
-    return view(groups, portraits, ledger.state.rows, limit, spread, classes)
+    return view(groups, portraits, ledger.state, limit, spread, classes)

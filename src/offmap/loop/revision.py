@@ -18,17 +18,18 @@ _MOST = 6000
 def revised(ledger: Ledger, lesson: Mapping[int, Label]) -> dict[int, Label]:
     """The classes of the rows of a lesson, and of earlier rows whose class is a different one now.
 
-    Who names a group reads a few of its rows. The row at its centre and rows with a label of their own keep their
-    class. Others take the class that spreads to them from these and from taught rows, along links between neighbours
-    in the whole stream; the name of their group counts less. Rows learnt earlier from a group are looked at again,
-    since classes that are named later may be theirs. A new class that would become too small keeps its rows.
+    Who names a group reads a few of its rows. The row at its centre, rows with a label of their own and rows that a
+    person moved into the group keep their class. Others take the class that spreads to them from these and from taught
+    rows, along links between neighbours in the whole stream; the name of their group counts less. Rows learnt earlier
+    from a group are looked at again, since classes that are named later may be theirs. A new class that would become
+    too small keeps its rows.
 
     Args:
         ledger: The world.
         lesson: Rows to be learnt, with the class that was named.
     """
     named = _of_groups(ledger, lesson)
-    firm = _labelled(ledger, named) | _centres(ledger, named)
+    firm = _decided(ledger, named) | _centres(ledger, named)
     open_rows = [number for number in named if number not in firm][-_MOST:]
     if not open_rows:
         return dict(lesson)
@@ -53,8 +54,10 @@ def _of_groups(ledger: Ledger, lesson: Mapping[int, Label]) -> dict[int, Label]:
     return learnt | dict(lesson)
 
 
-def _labelled(ledger: Ledger, numbers: Iterable[int]) -> set[int]:
-    return {number for number in numbers if ledger.state.rows[number].label is not None}
+def _decided(ledger: Ledger, numbers: Iterable[int]) -> set[int]:
+    """Rows that a person labelled, or put into their group."""
+    rows = ledger.state.rows
+    return {number for number in numbers if rows[number].label is not None or rows[number].moved}
 
 
 def _centres(ledger: Ledger, named: Mapping[int, Label]) -> set[int]:

@@ -25,6 +25,7 @@ class Row:
         group: The group it is in.
         label: The class that a person gave it.
         audited: Whether it is an audit row, a random one of the stream.
+        moved: Whether a person put it into its group.
     """
 
     id: Label
@@ -37,6 +38,7 @@ class Row:
     group: int | None = None
     label: Label | None = None
     audited: bool = False
+    moved: bool = False
 
 
 @dataclass(slots=True)
@@ -139,6 +141,12 @@ class State:
             found.append(self.versions[number])
             number = found[-1].before
         return found[::-1]
+
+    def reassigned(self, group: Group) -> int:
+        """How many rows of a learnt group were learnt as another class than it was named."""
+        if group.status != "learnt":
+            return 0
+        return sum(self.taught.get(number, group.name) != group.name for number in group.rows)
 
     def audited(self) -> dict[int, Label]:
         """Audit rows that a person has labelled."""

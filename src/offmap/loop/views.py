@@ -1,6 +1,5 @@
 """What a person sees of a world: groups, audit rows and the status."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ from offmap.loop.naming import telling_words
 from offmap.loop.portraits import Portrait
 from offmap.loop.promise import Calibration
 from offmap.loop.spread import Spread, distances
-from offmap.loop.state import Group, GroupStatus, Label, Row
+from offmap.loop.state import Group, GroupStatus, Label, State
 
 
 @dataclass(frozen=True)
@@ -30,6 +29,7 @@ class GroupView:
         sure: How clearly it stands apart from other groups and classes, from 0 to 1.
         status: "open", "skipped", "named", "learnt" or "discarded".
         name: The class that a person named.
+        reassigned: Rows of a learnt group that were learnt as another class than its name.
     """
 
     id: int
@@ -41,6 +41,7 @@ class GroupView:
     sure: float
     status: GroupStatus
     name: Label | None
+    reassigned: int
 
     @property
     def suggestions(self) -> tuple[Label, ...]:
@@ -87,6 +88,7 @@ class Status:
         waiting: Unusual rows that nobody has dealt with.
         groups: Number of groups by status.
         to_learn: Rows that ``learn`` would add; those of classes that are still too small are not counted.
+        reassigned: Rows of named groups that were learnt as another class, since they lie among its rows.
         alpha: The false-alarm rate that was asked for.
         promise_holds: Whether the threshold keeps that rate.
         promise: The promise in a sentence.
@@ -101,6 +103,7 @@ class Status:
     waiting: int
     groups: dict[str, int]
     to_learn: int
+    reassigned: int
     alpha: float
     promise_holds: bool
     promise: str
@@ -131,7 +134,7 @@ def sentence(calibration: Calibration | None, found: RateInterval | None) -> str
 def view(
     groups: list[Group],
     portraits: list[Portrait],
-    rows: Mapping[int, Row],
+    state: State,
     limit: float,
     spread: Spread,
     classes: list[Label],
@@ -141,7 +144,7 @@ def view(
     Args:
         groups: The groups; none is empty.
         portraits: What each is like by itself.
-        rows: What is known of each row.
+        state: What is known of the groups and of each row.
         limit: Rows with a p-value up to this one wait.
         spread: The known classes.
         classes: Their names, in the order of the codes of ``spread``.
@@ -154,6 +157,7 @@ def view(
     to_classes = distances(centres, spread.centres)
     nearest = to_classes.argmin(axis=1)
     edge = to_classes.min(axis=1) < 0.5 * np.array([spread.apart(code) for code in nearest])
+    rows = state.rows
     joined = [joined_class([rows[number] for number in group.rows], limit) for group in groups]
     return [
         GroupView(
@@ -166,6 +170,7 @@ def view(
             sure=_clearness(portrait, all_centres, place),
             status=group.status,
             name=group.name,
+            reassigned=state.reassigned(group),
         )
         for place, (group, portrait) in enumerate(zip(groups, portraits, strict=True))
     ]

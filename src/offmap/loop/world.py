@@ -65,6 +65,7 @@ class OpenWorld:
         alpha: float | None = None,
         review: float = 0.2,
         min_group: int = 5,
+        reassign: bool = True,
         seed: int = 0,
         store: str | None = None,
     ) -> Self:
@@ -77,11 +78,13 @@ class OpenWorld:
             review: Rows with a p-value up to this wait to be grouped, though those above ``alpha`` are not rejected. A
                 model that rejects little, in order to keep its promise, still finds new classes among them.
             min_group: Smallest group that is proposed, and fewest rows from which a new class is learnt.
+            reassign: Whether rows of a named group that nobody labelled or moved may be learnt as another class, if
+                they lie among its rows. Switch it off if whoever names a group has read all of it.
             seed: Seed of audits and groups, and of the classifier if it has none.
             store: URL of a PostgreSQL database, as ``postgresql://user@host/database``, that keeps the journal, the
                 rows and the versions of the model; by default they are in the folder.
         """
-        content = settings_of(classifier, alpha=alpha, review=review, min_group=min_group, seed=seed)
+        content = settings_of(classifier, alpha=alpha, review=review, min_group=min_group, reassign=reassign, seed=seed)
         home = make_home(path, store)
         home.journal.append("created", content, after=0)
         return cls(home)
@@ -220,10 +223,11 @@ class OpenWorld:
     def learn(self, *, expected: int | None = None) -> int:
         """Teaches named groups and labelled rows to the model, sets its threshold anew, and returns the new version.
 
-        A group is named after a few of its rows. Its other rows are learnt as the class that spreads to them from rows
-        that were read, and are looked at again at each lesson, if the classifier can forget rows, as
-        ``AnalyticClassifier`` can. Rows that still wait are assessed again; those that the new version knows leave
-        their groups.
+        Rows that a person labelled or moved, and the row at the centre of each named group, are learnt as named. With
+        ``reassign``, the other rows of a group are learnt as the class that spreads to them from these, and are looked
+        at again at each lesson, if the classifier can forget rows, as ``AnalyticClassifier`` can; ``reassigned`` of the
+        status and of each group counts those that got another class. Rows that still wait are assessed again; those
+        that the new version knows leave their groups.
         """
         with self._ledger.turn(expected) as ledger:
             return lessons.learn(ledger)

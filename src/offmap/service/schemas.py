@@ -166,6 +166,7 @@ class Group(BaseModel):
     sure: float
     status: Status
     name: Label | None
+    reassigned: int
     suggestions: list[Label]
 
 

@@ -12,6 +12,7 @@ from sklearn.manifold import TSNE
 from offmap.files import replacing
 from offmap.loop import GroupView, OpenWorld
 from offmap_bench.figure import Figure
+from offmap_bench.intent_stream import Stream, stream
 from offmap_bench.run import run
 from offmap_bench.tables import open_world_loop as loop
 from offmap_bench.tables.open_intents import SETS
@@ -51,9 +52,9 @@ def draw(path: Path, profile: str, name: str) -> None:
         drawing.savefig(fresh, dpi=130)
 
 
-def first_groups(name: str, seed: int = 0) -> tuple[loop.Stream, list[GroupView]]:
+def first_groups(name: str, seed: int = 0) -> tuple[Stream, list[GroupView]]:
     """The groups of the first round, those that teach most first, and the stream that their rows are of."""
-    data = loop.stream(name, seed)
+    data = stream(name, seed)
     with tempfile.TemporaryDirectory() as folder:
         model = loop.classifier(0.1, seed)
         with OpenWorld.create(Path(folder) / "world", classifier=model, review=loop.Loop().review, seed=seed) as world:

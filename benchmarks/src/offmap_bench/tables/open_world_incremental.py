@@ -2,10 +2,12 @@
 
 import copy
 from dataclasses import replace
-from time import perf_counter
+from functools import cache
+from time import process_time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from offmap_bench.class_learners import Analytic, FineTuned, Heads, NearestMean, StreamingLDA
 from offmap_bench.table import Table
@@ -20,8 +22,15 @@ COLUMNS = (
     "CLINC 60 + 3 × 30",
     "CLINC 30 + 3 × 40",
 )
-METRICS = ("all", "base", "new", "forgetting", "seconds")
+METRICS = ("all", "base", "new", "drop", "forgetting", "seconds")
 LESSON = "CLINC 140 + 10"
+
+
+@cache
+def refitted(name: str) -> NDArray[np.bool_]:
+    """Which test rows are right if random projection and ridge see all training rows of all classes at once."""
+    (X, y), (X_test, y_test) = embedded(SETS[name], "train"), embedded(SETS[name], "test")
+    return np.asarray(Analytic(refit=True).learn(X, y).predict(X_test) == y_test)
 
 
 def measure(method: Any, column: str, seed: int) -> dict[str, float]:
@@ -37,15 +46,16 @@ def measure(method: Any, column: str, seed: int) -> dict[str, float]:
     first, seconds = 0.0, 0.0
     for place, stage in enumerate(stages):
         rows = np.isin(y, stage)
-        start = perf_counter()
+        start = process_time()
         learner.learn(X[rows], y[rows])
-        seconds = perf_counter() - start
+        seconds = process_time() - start
         if place == 0:
             first = float(np.mean(learner.predict(X_test[of_base]) == y_test[of_base]))
     right = learner.predict(X_test) == y_test
     found = {"all": right[of_all].mean(), "base": right[of_base].mean(), "new": right[of_all & ~of_base].mean()}
     return {metric: float(value) for metric, value in found.items()} | {
-        "forgetting": first - float(found["base"]),
+        "drop": first - float(found["base"]),
+        "forgetting": float(refitted(name)[of_base].mean() - found["base"]),
         "seconds": seconds,
     }
 
@@ -56,9 +66,9 @@ def measure_lesson(method: Any, column: str, seed: int) -> dict[str, float]:
     order = np.random.RandomState(seed).permutation(np.unique(y))
     learner, first = copy.deepcopy(method), np.isin(y, order[:140])
     learner.learn(X[first], y[first])
-    start = perf_counter()
+    start = process_time()
     learner.learn(X[~first], y[~first])
-    seconds, known = perf_counter() - start, np.isin(y_test, order)
+    seconds, known = process_time() - start, np.isin(y_test, order)
     return {"seconds": seconds, "all": float(np.mean(learner.predict(X_test[known]) == y_test[known]))}
 
 
@@ -82,11 +92,14 @@ TABLES = (
         profiles={"cpu": {}},
         needs=("banking", "clinc"),
         notes="Frozen all-MiniLM-L6-v2, all training rows, all test rows. Base and new are accuracies over all classes "
-        "after the last stage, on test rows of the base classes and of the others. Forgetting is the accuracy on the "
-        "base classes among themselves, before the stages, less that at the end, among all classes; the refit shows "
-        "how much of it is due to more classes and not to forgetting. Seconds are those of the last stage.",
-        higher_is_better={"all": True, "base": True, "new": True, "forgetting": False, "seconds": False},
-        formats={"all": ".1%", "base": ".1%", "new": ".1%", "forgetting": ".1%", "seconds": ".2f"},
+        "after the last stage, on test rows of the base classes and of the others. Drop is the accuracy on the base "
+        "classes among themselves, before the stages, less that at the end, among all classes. It has two parts: more "
+        "classes are harder to tell apart, and classes are forgotten. Forgetting is the second part: the accuracy on "
+        "the base classes of random projection + ridge, fitted once on all rows of all classes, less that of the "
+        "learner; it compares the learner with the best one here, so it also counts what a learner lacks "
+        "from the start. Seconds are those of the processor, for the last stage.",
+        higher_is_better={"all": True, "base": True, "new": True, "drop": False, "forgetting": False, "seconds": False},
+        formats={"all": ".1%", "base": ".1%", "new": ".1%", "drop": ".1%", "forgetting": ".1%", "seconds": ".2f"},
         average=True,
     ),
     Table(
@@ -100,7 +113,8 @@ TABLES = (
         seeds={"cpu": (0, 10, 20)},
         profiles={"cpu": {}},
         needs=("clinc",),
-        notes="Frozen all-MiniLM-L6-v2. All is the accuracy on the test rows of the 150 classes.",
+        notes="Frozen all-MiniLM-L6-v2. Seconds are those of the processor. All is the accuracy on the test rows "
+        "of the 150 classes.",
         higher_is_better={"seconds": False, "all": True},
         formats={"seconds": ".2f", "all": ".1%"},
     ),

@@ -1,31 +1,28 @@
 """The open-world loop on intents: a quarter of the classes is known, a simulated person names the rest."""
 
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offmap.data import known_classes
 from offmap.loop import OpenWorld
 from offmap.openset import AnalyticClassifier
+from offmap_bench.intent_stream import ROWS_PER_CLASS, Stream, stream
 from offmap_bench.reviewer import Reviewer
 from offmap_bench.table import Table
-from offmap_bench.tables.open_intents import SETS, embedded
+from offmap_bench.tables.open_intents import SETS
 
 ROUNDS = 6
-# Training rows per class that are used; the test rows are all used.
-ROWS_PER_CLASS = {"BANKING": 50, "CLINC": 40}
 METRICS = (
     "accuracy",
     "base accuracy",
     "classes learnt",
     "false alarms",
-    "false alarms, classes alike",
+    "false alarms, test split",
     "novel rows found",
     "purity",
     "waiting",
@@ -36,7 +33,7 @@ METRICS = (
 )
 
 
-ALARMS = ("false alarms", "false alarms, classes alike")
+ALARMS = ("false alarms", "false alarms, test split")
 
 
 @dataclass(frozen=True)
@@ -58,44 +55,17 @@ class Loop:
     review: float = 0.5
 
 
-@dataclass(frozen=True, eq=False)
-class Stream:
-    """Rows to teach, the stream in the order in which it comes, and test rows of all classes."""
-
-    X_known: NDArray[Any]
-    y_known: NDArray[Any]
-    X: NDArray[Any]
-    y: NDArray[Any]
-    X_test: NDArray[Any]
-    y_test: NDArray[Any]
-
-
-@lru_cache(maxsize=2)
-def stream(name: str, seed: int) -> Stream:
-    """Three quarters of the rows of a quarter of the classes are taught; the stream has the others, in random order."""
-    X, y = embedded(SETS[name], "train")
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(y))
-    kept = np.concatenate([order[y[order] == label][: ROWS_PER_CLASS[name]] for label in np.unique(y)])
-    known = np.isin(y[kept], known_classes(y, 0.25, seed))
-    first = np.flatnonzero(known)
-    taught = np.concatenate([part[: round(0.75 * len(part))] for part in _by_class(first, y[kept])])
-    rest = rng.permutation(np.setdiff1d(np.arange(len(kept)), taught))
-    return Stream(X[kept[taught]], y[kept[taught]], X[kept[rest]], y[kept[rest]], *embedded(SETS[name], "test"))
-
-
-def _by_class(places: NDArray[Any], y: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    for label in np.unique(y[places]):
-        yield places[y[places] == label]
-
-
 def classifier(alpha: float, seed: int) -> AnalyticClassifier:
     """The model of every row; a third of the taught rows, a quarter of all, sets the first threshold."""
     return AnalyticClassifier(alpha=alpha, calibration=1 / 3, random_state=seed)
 
 
 def scores(model: Any, data: Stream) -> dict[str, float]:
-    """Accuracy on all test rows and on those of the classes known at first, and false alarms on learnt classes."""
+    """Accuracy on all test rows and on those of the classes known at first, and false alarms on learnt classes.
+
+    The promise speaks of rows that come as the stream does, so fresh rows tell whether it is kept. The test split of
+    CLINC was collected otherwise: its rows are rejected more often, whatever the classifier.
+    """
     verdict = model.assess(data.X_test)
     base, learnt = np.isin(data.y_test, data.y_known), np.isin(data.y_test, model.classes_)
     right, can_come = verdict.closest == data.y_test, np.isin(data.y_test, data.y)
@@ -104,16 +74,17 @@ def scores(model: Any, data: Stream) -> dict[str, float]:
         "accuracy": float(right[can_come].mean()),
         "base accuracy": float(right[base].mean()),
         "classes learnt": float(len(model.classes_)),
-        "false alarms": float(np.average(verdict.novel[learnt], weights=_shares(data)[learnt])),
-        "false alarms, classes alike": float(np.mean(verdict.novel[learnt])),
+        "false alarms": _alarms(model.assess(data.X_fresh).novel, data.y_fresh, model, data),
+        "false alarms, test split": _alarms(verdict.novel, data.y_test, model, data),
         "novel rows found": found,
     }
 
 
-def _shares(data: Stream) -> NDArray[np.float64]:
-    """Weight of each test row: the share of its class in the stream, of which the promise speaks."""
-    share = {label: float(np.mean(data.y == label)) / float(np.mean(data.y_test == label)) for label in set(data.y)}
-    return np.array([share.get(label, 0.0) for label in data.y_test])
+def _alarms(novel: NDArray[np.bool_], y: NDArray[Any], model: Any, data: Stream) -> float:
+    """Share of the rows of learnt classes that are rejected, classes weighted by their shares in the stream."""
+    labels, counts = np.unique(y[np.isin(y, model.classes_)], return_counts=True)
+    weight = {label: np.mean(data.y == label) / count for label, count in zip(labels, counts, strict=True)}
+    return float(np.average(novel, weights=[weight.get(label, 0.0) for label in y]))
 
 
 @cache
@@ -155,15 +126,21 @@ def labelled(data: Stream, budget: float, alpha: float, seed: int) -> dict[str, 
     return scores(model.partial_fit(data.X[chosen], data.y[chosen], calibrate=False), data)
 
 
+def held_out_alarms(data: Stream, alpha: float, seed: int) -> dict[str, float]:
+    """False alarms with no loop: all rows have labels, and the threshold is set on random ones of all classes."""
+    model = classifier(alpha, seed)
+    model.fit(np.concatenate([data.X_known, data.X]), np.concatenate([data.y_known, data.y]))
+    found = scores(model, data)
+    return {name: found[name] for name in ALARMS}
+
+
 def measure(loop: Loop, column: str, seed: int) -> dict[str, float]:
     """The state after the last round; false alarms are the mean over the rounds from the second on."""
     name, alpha = column.split()[0], float(column.split()[-1])
     data = stream(name, seed)
     if loop.groups == 0:
-        everything = labelled(data, len(data.X), alpha, seed)
-        # The threshold is that of the known classes, which says nothing of the others.
-        everything |= dict.fromkeys(ALARMS, float("nan"))
         budget = float(len(data.X))
+        everything = labelled(data, budget, alpha, seed) | held_out_alarms(data, alpha, seed)
         return dict.fromkeys(METRICS, float("nan")) | everything | {"decisions": budget, "rows read": budget}
     found = rounds(loop, name, alpha, seed)
     last = found[-1]
@@ -230,8 +207,13 @@ TABLES = (
         "rows from the centre to the edge and names it if 4 agree; otherwise it is split once or put off. "
         "Decisions and rows read include audit rows. Accuracy counts the most likely class, on all test rows "
         "of classes that the stream brings: those of classes that were not learnt are wrong. False alarms are "
-        "test rows of learnt classes that are rejected, mean over rounds 2 to 6: weighted by the shares of "
-        "the classes in the stream, of which the promise speaks, and with all classes alike. The accuracy "
+        "fresh rows of learnt classes that are rejected, mean over rounds 2 to 6, classes weighted by their shares in "
+        "the stream. Fresh rows are training rows that the stream has not brought (5,184 of BANKING, all but two small "
+        "classes; 9,000 of CLINC): the promise speaks of rows that come as the stream does. The rate on the test "
+        "split is given beside it. The row with all labels sets its threshold on a random third of all rows, with no "
+        "loop at all: where its test rows are rejected more often than its fresh ones, the test split differs from the "
+        "training split, as that of CLINC does. Until CLINC had been seen to miss its rate on the test split, false "
+        "alarms were those of the test split. The accuracy "
         "with labels of random rows of the stream, as many as the loop took decisions or read rows, is given "
         "beside it; all of them train. If every row waits, no novelty is detected: all rows of the stream are "
         "grouped. Settings were tried with other draws of the known classes.",
@@ -243,7 +225,7 @@ TABLES = (
                 "random labels, as many decisions",
                 "random labels, as many rows",
                 "false alarms",
-                "false alarms, classes alike",
+                "false alarms, test split",
                 "novel rows found",
                 "purity",
             ),
