@@ -100,3 +100,35 @@ def test_a_row_that_leaves_its_group_no_longer_counts_as_moved(tmp_path: Path) -
 
 def _places(rows: np.ndarray, wanted: np.ndarray) -> list[int]:
     return [int(place) for row in wanted for place in np.flatnonzero((rows == row.astype(np.float32)).all(axis=1))]
+
+
+def test_a_moved_row_stays_in_its_group_when_a_lesson_makes_the_model_know_it(tmp_path: Path) -> None:
+    with taught(tmp_path / "w") as world:
+        world.observe(blobs([3], 20, seed=1)[0], ids=[f"three {row}" for row in range(20)])
+        world.observe(blobs([4], 20, seed=2)[0], ids=[f"four {row}" for row in range(20)])
+        three, four = _group_of(world, "three 0"), _group_of(world, "four 0")
+        moved = next(row for row in _rows_of(world, four) if row != "four 0")
+        world.move(moved, three)
+        world.name(four, 4)
+        world.learn()
+        number = world.state.numbers[moved]
+        assert world.state.rows[number].group == three
+        world.name(three, 3)
+        world.learn()
+        assert world.state.taught[number] == 3
+
+
+def test_rows_that_a_person_labelled_otherwise_are_not_counted_as_reassigned(tmp_path: Path) -> None:
+    with taught(tmp_path / "w", review=1.0, reassign=False) as world:
+        world.observe(blobs([3], 20, seed=1)[0], ids=range(20))
+        group = _group_of(world, 0)
+        labelled = next(row for row in _rows_of(world, group) if row != 0)
+        world.name(group, 3)
+        world.label(labelled, 0)
+        world.learn()
+        assert world.state.taught[world.state.numbers[labelled]] == 0
+        assert world.status().reassigned == 0
+
+
+def _rows_of(world: OpenWorld, group: int) -> list[Any]:
+    return next(list(view.rows) for view in world.groups() if view.id == group)

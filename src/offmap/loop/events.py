@@ -103,12 +103,15 @@ def _rolled_back(state: State, content: Content, entry: int) -> None:
 
 
 def _assess(state: State, content: Content) -> None:
-    """Takes what the version in use says of rows that came before it; rows that it knows leave their groups."""
+    """Takes what the version in use says of rows that came before it; rows that it knows leave their groups.
+
+    A row that a person moved stays: the person has said where it belongs.
+    """
     for number, novel, closest, novelty, p_value, waits in content["assessed"]:
         row = state.rows[number]
         row.version, row.novel, row.closest = content["version"], novel, closest
         row.novelty, row.p_value, row.waits = novelty, p_value, waits
-        if not waits:
+        if not waits and not row.moved:
             _leave(state, number)
 
 

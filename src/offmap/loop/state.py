@@ -143,10 +143,11 @@ class State:
         return found[::-1]
 
     def reassigned(self, group: Group) -> int:
-        """How many rows of a learnt group were learnt as another class than it was named."""
+        """How many rows of a learnt group were learnt as another class than it was named, by no person's label."""
         if group.status != "learnt":
             return 0
-        return sum(self.taught.get(number, group.name) != group.name for number in group.rows)
+        unread = (number for number in group.rows if self.rows[number].label is None)
+        return sum(self.taught.get(number, group.name) != group.name for number in unread)
 
     def audited(self) -> dict[int, Label]:
         """Audit rows that a person has labelled."""
