@@ -83,6 +83,10 @@ class PlainScore(BaseEstimator):
         logits = np.column_stack([-logits / 2, logits / 2]) if logits.ndim == 1 else logits
         return -logits.max(axis=1)
 
+    def predict_closed(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Returns the likeliest known label of each row."""
+        return self._logistic.predict(self._space(X))
+
     def predict(self, X: NDArray[Any]) -> NDArray[Any]:
         """Returns the label of each row, or ``unknown_label_``."""
-        return np.where(self.novelty(X) > self.threshold_, self.unknown_label_, self._logistic.predict(self._space(X)))
+        return np.where(self.novelty(X) > self.threshold_, self.unknown_label_, self.predict_closed(X))
