@@ -49,9 +49,9 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             ``OFFMAP_CACHE`` moves the user's cache folder.
         tune_layers: How many of the last layers ``fit`` trains on the labels; 0 leaves the model as it is. Tune one or
             two layers if the labels follow distinctions that the model does not make by itself.
-        ngram_weight: Weight of features of the letters of a text, which are appended to its embedding; 0 for none. ``fit``
-            learns them from the training texts, without labels. Try 0.8 if single words tell the classes apart, such as
-            names of products: embeddings of meaning blur them.
+        ngram_weight: Weight of features of the letters of a text, which are appended to its embedding; 0 for none.
+            ``fit`` learns them from the training texts, without labels. Try 0.8 if single words tell the classes apart,
+            such as names of products: embeddings blur them.
         epochs: Passes over the training texts.
         batch_size: Texts per training step.
         lr: Learning rate.

@@ -112,8 +112,8 @@ NGRAMS = Table(
     profiles=COMPARED.profiles,
     printed={key: value for key, value in COMPARED.printed.items() if key[0] in ("MSP", "ADB", "ANS")},
     needs=COMPARED.needs,
-    notes=f"As open-intents, with TextEncoder(ngram_weight={WEIGHT:g}): beside the frozen embedding of a text stand 128 "
-    "features of its letters, learnt from the training texts of the known classes without labels. The thesis tunes "
+    notes=f"As open-intents, with TextEncoder(ngram_weight={WEIGHT:g}): beside the frozen embedding of a text stand "
+    "128 features of its letters, learnt from the training texts of the known classes without labels. The thesis tunes "
     "its encoder on the known classes, by which it learns which words matter. The weight was chosen by "
     "open-intents-ngram-weight, on known classes. Best f1 is the F1 at the threshold that is best on the test rows, "
     "out of reach in use: what is missing to the paper there is for the features to bring, not for the threshold.",
