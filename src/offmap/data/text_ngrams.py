@@ -12,7 +12,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
@@ -50,10 +49,10 @@ class NgramFeatures:
     def fit(cls, texts: Sequence[str], seed: int) -> Self:
         """Measures how frequent the buckets are and in which directions the texts differ."""
         counts = _counted(texts)
-        idf = np.float32(np.log((1 + len(texts)) / (1 + counts.getnnz(axis=0))) + 1)
+        idf = (np.log((1 + len(texts)) / (1 + counts.getnnz(axis=0))) + 1).astype(np.float32)
         weighted = _weighted(counts, idf)
         width = max(1, min(_WIDTH, len(texts) // _TEXTS_PER_FEATURE))
-        axes = np.float32(randomized_svd(weighted, width, random_state=seed)[2])
+        axes = randomized_svd(weighted, width, random_state=seed)[2].astype(np.float32)
         length = np.linalg.norm(weighted @ axes.T, axis=1).mean()
         return cls(idf, axes / np.float32(max(length, np.finfo(np.float32).tiny)))
 
@@ -88,11 +87,11 @@ def _vectorizer() -> Any:
     )
 
 
-def _counted(texts: Sequence[str]) -> csr_matrix:
+def _counted(texts: Sequence[str]) -> Any:
     return _vectorizer().transform(texts)
 
 
-def _weighted(counts: csr_matrix, idf: Floats) -> csr_matrix:
+def _weighted(counts: Any, idf: Floats) -> Any:
     """Returns rows of unit length: logarithmic counts times the inverse document frequencies."""
     weighted = counts.copy()
     weighted.data = (1 + np.log(weighted.data)) * idf[weighted.indices]
