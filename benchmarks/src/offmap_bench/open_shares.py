@@ -40,10 +40,6 @@ class Scored:
 
         It is the mean over ``SHARES``: open rows are weighted so that they make up each share of all rows.
         """
-        return self.f1_by_share(thresholds).mean(axis=0)
-
-    def f1_by_share(self, thresholds: Floats) -> Floats:
-        """Returns the F1 for each of ``SHARES`` and each threshold."""
         is_open = self.truth == OPEN
         right = self._accepted(self.label == self.truth, thresholds)
         known, opened = self._accepted(~is_open, thresholds), self._accepted(is_open, thresholds)
@@ -55,7 +51,7 @@ class Scored:
             rejected, wrongly = weight * (n_open - opened.sum(axis=1)), n_known - known.sum(axis=1)
             of_open = 2 * rejected / (rejected + wrongly + weight * n_open)
             found.append((by_class.sum(axis=1) + of_open) / (len(sizes) + 1))
-        return np.stack(found)
+        return np.mean(found, axis=0)
 
     def best_f1(self) -> float:
         """Returns the F1 at the threshold that is best in hindsight."""

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offmap.calibration import p_values, select_rows
 from offmap_bench.open_shares import OPEN, SHARES, Scored
 from offmap_bench.table import Table
 from offmap_bench.tables.decision_rules import sub_open_setting
@@ -16,8 +15,6 @@ from offmap_bench.tables.open_intents import COMPARED
 
 HELD_OUT = 0.1
 SPLITS, TESTED = 4, 0.3
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 # Two of its five known classes play the known ones; none of the two can play an open one.
 TOO_FEW = "StackOverflow 25 %"
 
@@ -52,12 +49,6 @@ def problem(title: str, seed: int) -> Problem:
     return Problem(X, codes, nearest(X, codes, X_test, truth))
 
 
-def calibration_rows(given: Problem, rng: np.random.Generator) -> Floats:
-    """Holds out some of the training rows, and returns their novelty."""
-    held_out = rng.random(len(given.y)) < HELD_OUT
-    return nearest(given.X[~held_out], given.y[~held_out], given.X[held_out], given.y[held_out]).novelty
-
-
 @dataclass(frozen=True)
 class InHindsight:
     """The threshold that is best on the test rows."""
@@ -80,7 +71,9 @@ class FalseAlarms:
 
     def __call__(self, given: Problem, rng: np.random.Generator) -> float:
         """Returns the threshold."""
-        return float(np.quantile(calibration_rows(given, rng), 1 - self.share))
+        held_out = rng.random(len(given.y)) < HELD_OUT
+        rows = nearest(given.X[~held_out], given.y[~held_out], given.X[held_out], given.y[held_out])
+        return float(np.quantile(rows.novelty, 1 - self.share))
 
 
 @dataclass(frozen=True)
@@ -108,45 +101,16 @@ class SubOpen:
         return nearest(given.X[train], codes[train], given.X[held_out], codes[held_out])
 
 
-@dataclass(frozen=True)
-class Selected:
-    """Rejects the rows that are selected at a false discovery rate, among as many open rows as each share has.
-
-    Args:
-        fdr: That rate.
-    """
-
-    fdr: float
-
-    def __call__(self, given: Problem, rng: np.random.Generator) -> Floats:
-        """Returns one threshold per share of open rows."""
-        held_out, rows = calibration_rows(given, rng), given.tested
-        known, opened = np.flatnonzero(rows.truth != OPEN), np.flatnonzero(rows.truth == OPEN)
-        drawn = (self._drawn(known, opened, share, rng) for share in SHARES)
-        return np.array([self._threshold(rows.novelty[each], held_out) for each in drawn])
-
-    def _drawn(self, known: Rows, opened: Rows, share: float, rng: np.random.Generator) -> Rows:
-        """Draws as many rows of one kind as make up the share beside all rows of the other."""
-        wanted = share / (1 - share)
-        if len(opened) > wanted * len(known):
-            return np.concatenate([known, rng.choice(opened, round(wanted * len(known)), replace=False)])
-        return np.concatenate([rng.choice(known, round(len(opened) / wanted), replace=False), opened])
-
-    def _threshold(self, novelty: Floats, held_out: Floats) -> float:
-        found = select_rows(p_values(held_out, novelty), self.fdr, window=len(novelty))
-        return float(novelty[~found].max(initial=-np.inf))
-
-
-Rule = Callable[[Problem, np.random.Generator], float | Floats]
+Rule = Callable[[Problem, np.random.Generator], float]
 
 
 def measure(method: Rule, title: str, seed: int) -> dict[str, float]:
     """Chooses the threshold on the classes that play the known ones, and scores the answers of the test rows."""
     given = problem(title, seed)
-    thresholds = np.broadcast_to(method(given, np.random.default_rng(seed)), len(SHARES))
+    threshold = method(given, np.random.default_rng(seed))
     return {
-        "f1": float(np.diagonal(given.tested.f1_by_share(thresholds)).mean()),
-        "false alarms": float(np.mean([given.tested.false_alarms(threshold) for threshold in thresholds])),
+        "f1": float(given.tested.f1(np.array([threshold]))[0]),
+        "false alarms": given.tested.false_alarms(threshold),
     }
 
 
@@ -161,7 +125,6 @@ THRESHOLD = Table(
         "sub-open classes, a half": SubOpen(0.5),
         "sub-open classes, a quarter": SubOpen(0.25),
         "sub-open classes, a tenth": SubOpen(0.1),
-        **{f"selected, {fdr:.0%} false": Selected(fdr) for fdr in (0.1, 0.2, 0.3, 0.4)},
     },
     columns=tuple(title for title in COMPARED.columns if title != TOO_FEW),
     metrics=("f1", "false alarms"),
@@ -174,10 +137,7 @@ THRESHOLD = Table(
     "embeddings. The F1 is the mean over shares of open rows of "
     f"{', '.join(f'{share:.0%}' for share in SHARES)}: open rows are weighted. “Sub-open classes” lets a part of the "
     f"classes that are left play the open ones once more, {SPLITS} times, and takes the threshold with the highest F1 "
-    f"on {TESTED:.0%} of the rows. {HELD_OUT:.0%} of the rows are held out to set a rate. “Selected” judges all "
-    "test rows at once by the procedure of Benjamini and Hochberg, as `select` does: it rejects more where more rows "
-    "are open, and is tried on as many open rows as each share has. The best threshold in hindsight is one for all "
-    "shares.",
+    f"on {TESTED:.0%} of the rows. {HELD_OUT:.0%} of the rows are held out to set a rate.",
     higher_is_better={"f1": True},
     formats={"f1": ".2%", "false alarms": ".2%"},
     average=True,
