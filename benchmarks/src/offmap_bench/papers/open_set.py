@@ -83,7 +83,8 @@ PAGE = Page(
     ),
     differences={
         "BERT base, last two layers tuned": "all-MiniLM-L6-v2, frozen, with features of letters beside it; alone in "
-        "`open-intents`; with the last layer tuned in `open-intents-tuned`; all-mpnet-base-v2, of the size of BERT, frozen in `open-intents-encoder`",
+        "`open-intents`; with the last layer tuned in `open-intents-tuned`; all-mpnet-base-v2, of the size of BERT, "
+        "frozen in `open-intents-encoder`",
         "rejects what every head rejects": "rejects 12 % of held-out known rows; the thesis's rule in a row of its own",
         "heads with two hidden layers": "one hidden layer",
         "heads trained one after another, up to 20 passes": "all heads side by side, a fixed number of steps",
