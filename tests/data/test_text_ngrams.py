@@ -77,7 +77,7 @@ def test_no_weight_changes_nothing() -> None:
     np.testing.assert_array_equal(encoder.transform(TEXTS), TextEncoder().transform(TEXTS))
 
 
-def test_a_text_gets_the_same_bytes_in_any_company() -> None:
+def test_a_text_gets_the_same_bytes_in_any_batch() -> None:
     encoder = TextEncoder(ngram_weight=0.8, random_state=0).fit(TEXTS)
     whole = encoder.transform([*TEXTS, "什么时候下雨", "!"])
     order = np.random.default_rng(0).permutation(len(TEXTS))[:7]

@@ -1,20 +1,19 @@
 """Open intents on embeddings with features of letters beside them: how much weight, and what they bring."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offmap.data import known_classes, load
+from offmap.data import TextEncoder
 from offmap.metrics import open_set_summary
 from offmap.openset import ADBClassifier, ANSClassifier, MSPClassifier
 from offmap_bench.open_shares import SHARES
 from offmap_bench.plain_scores import PlainScore
 from offmap_bench.table import Table
 from offmap_bench.tables.decision_rules import sub_open_setting
-from offmap_bench.tables.open_intents import ALPHA, COMPARED, FORMATS, HIGHER, SCORED, SETS, own, score
+from offmap_bench.tables.open_intents import ALPHA, COMPARED, FORMATS, HIGHER, SCORED, own, score, texts_of
 from offmap_bench.tables.open_intents_shell import SHELL, score_sub_open
 from offmap_bench.word_logits import WordLogits
 
@@ -64,27 +63,6 @@ WEIGHTS = Table(
 )
 
 
-def texts_of(title: str, seed: int) -> tuple[NDArray[Any], ...]:
-    """Returns training texts of the known classes, test texts of all classes, and the known classes."""
-    name, ratio = title.rsplit(" ", 2)[0], int(title.split()[-2])
-    train, test = load(SETS[name], "train"), load(SETS[name], "test")
-    assert train.y is not None
-    assert test.y is not None
-    known = known_classes(train.y, ratio / 100, seed)
-    kept = np.isin(train.y, known)
-    return train.X[kept], train.y[kept], test.X, test.y, known
-
-
-@lru_cache(maxsize=3)
-def ngram_setting(title: str, seed: int) -> tuple[NDArray[Any], ...]:
-    """Returns the texts of a setting as rows: their embeddings with features of letters beside them."""
-    from offmap.data import TextEncoder
-
-    texts, y, test_texts, y_test, known = texts_of(title, seed)
-    encoder = TextEncoder(ngram_weight=WEIGHT, random_state=seed).fit(texts)
-    return encoder.transform(texts), y, encoder.transform(test_texts), y_test, known
-
-
 def best_f1(method: Any, X: NDArray[Any], y: NDArray[Any], known: NDArray[Any]) -> float:
     """Returns the F1 at the threshold that is best on the test rows, which nobody knows beforehand."""
     novelty, labels = method.novelty(X), method.predict_closed(X)
@@ -94,8 +72,12 @@ def best_f1(method: Any, X: NDArray[Any], y: NDArray[Any], known: NDArray[Any]) 
 
 
 def measure(method: Any, title: str, seed: int) -> dict[str, float]:
-    """Fits the method to the known classes and evaluates it on the whole test set."""
-    given = (texts_of if isinstance(method, WordLogits) else ngram_setting)(title, seed)
+    """Fits the method to the texts of the known classes and evaluates it on the whole test set."""
+    given = texts_of(title, seed)
+    if not isinstance(method, WordLogits):
+        # Fitted by the method to the texts that train, not to those that set its threshold.
+        encoder = TextEncoder(ngram_weight=WEIGHT, random_state=seed)
+        method.set_params(encoder=encoder)
     found = score(method.set_params(random_state=seed), *given)
     return found | {"best f1": best_f1(method, *given[2:])}
 
@@ -111,7 +93,7 @@ NGRAMS = Table(
         "ANS, own rule": own(ANSClassifier),
         "nearest neighbour": PlainScore(score="nearest", alpha=ALPHA),
         "max logit": PlainScore(score="max logit", alpha=ALPHA),
-        "max logit, words": WordLogits(alpha=ALPHA),
+        "max logit, all words": WordLogits(alpha=ALPHA),
     },
     columns=COMPARED.columns,
     metrics=(*SCORED, "best f1"),
@@ -121,12 +103,13 @@ NGRAMS = Table(
     printed={key: value for key, value in COMPARED.printed.items() if key[0] in ("MSP", "ADB", "ANS")},
     needs=COMPARED.needs,
     notes=f"As open-intents, with TextEncoder(ngram_weight={WEIGHT:g}): beside the frozen embedding of a text stand "
-    "128 features of its letters, learnt from the training texts of the known classes without labels. The thesis tunes "
-    "its encoder on the known classes, by which it learns which words matter. The weight was chosen by "
-    "open-intents-ngram-weight, on known classes. The last row is a logistic regression on the embedding and the "
-    "TF-IDF of all words and pairs of words, with twice the weight of the embedding (chosen on known classes, one "
-    "seed). Best f1 is the F1 at the threshold that is best on the test rows, out of reach in use: what is missing to "
-    "the paper there is for the features to bring, not for the threshold.",
+    "128 features of its letters, learnt without labels from the texts that train, not from those that set a "
+    "threshold. The thesis tunes its encoder on the known classes, by which it learns which words matter. In "
+    "open-intents-ngram-weight, on known classes, the weights 0.8 and 1.2 are level, and 0.8 costs less on BANKING. "
+    "The last row is a logistic regression on the embedding and the TF-IDF of all words and pairs of words, with twice "
+    "the weight of the embedding (chosen on known classes, one seed). Best f1 is the F1 at the threshold that is best "
+    "on the test rows, out of reach in use: what is missing there no threshold brings. Before, a run in which the "
+    "features of letters had seen the texts that set the thresholds was looked at; nothing was chosen by it.",
     higher_is_better=HIGHER | {"best f1": True},
     formats=FORMATS | {"best f1": ".2%"},
     average=True,
