@@ -42,3 +42,14 @@ def test_texts_are_scored_without_the_library(
     verdict = model.assess([TEXTS[0], TEXTS[2]])
     np.testing.assert_allclose(novelty, verdict.novelty, atol=1e-3)
     assert label.tolist() == verdict.label.tolist()  # type: ignore[union-attr] # a classifier has labels
+
+
+def test_features_of_letters_are_no_graph(
+    tiny_model: Callable[[str], str],  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    encoder = TextEncoder(model=tiny_model("bert"), cache=str(tmp_path / "cache"), ngram_weight=0.8)
+    model = MSPClassifier(encoder=encoder, epochs=1, calibration=0.3, random_state=0).fit(TEXTS, ["card", "rain"] * 30)
+    with pytest.raises(ValueError, match=r"ngram_weight.*use mlflow"):
+        export_onnx(model, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -29,6 +29,7 @@ class PlainScore(BaseEstimator):
         penalty: L2 penalty of the logistic regression.
         alpha: Share of the held-out rows that are rejected.
         held_out: Share of the training rows that set the threshold.
+        encoder: Turns texts into rows first; it is fitted to the rows that do not set the threshold.
         random_state: Seed of the held-out rows.
 
     Attributes:
@@ -46,6 +47,7 @@ class PlainScore(BaseEstimator):
     penalty: float = 3e-3
     alpha: float = 0.12
     held_out: float = 0.1
+    encoder: Any = None
     random_state: int | None = None
 
     def fit(self, X: NDArray[Any], y: NDArray[Any]) -> Self:
@@ -53,7 +55,9 @@ class PlainScore(BaseEstimator):
         train, rest, labels, _ = train_test_split(
             X, y, test_size=self.held_out, random_state=self.random_state, stratify=y
         )
-        self._fit_space(train, labels)
+        if self.encoder is not None:
+            self.encoder.fit(train)
+        self._fit_space(self._encoded(train), labels)
         train = self._space(train)
         self._logistic = LogisticRegression(C=1 / (self.penalty * len(train)), max_iter=1000).fit(train, labels)
         self._neighbours = NearestNeighbors(n_neighbors=1).fit(train)
@@ -70,9 +74,12 @@ class PlainScore(BaseEstimator):
             with local_seed(self.random_state or 0):
                 fit_adapter(self._adapter, self._scale(rows), codes, epochs=self.adapter_epochs)
 
+    def _encoded(self, X: Any) -> NDArray[Any]:
+        return np.asarray(X if self.encoder is None else self.encoder.transform(X))
+
     def _space(self, X: Any) -> NDArray[np.float32]:
         with torch.no_grad():
-            return self._adapter(self._scale(torch.from_numpy(np.float32(X)))).numpy()
+            return self._adapter(self._scale(torch.from_numpy(np.float32(self._encoded(X))))).numpy()
 
     def novelty(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Returns the score of each row; higher is more novel."""
@@ -83,6 +90,10 @@ class PlainScore(BaseEstimator):
         logits = np.column_stack([-logits / 2, logits / 2]) if logits.ndim == 1 else logits
         return -logits.max(axis=1)
 
+    def predict_closed(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Returns the likeliest known label of each row."""
+        return self._logistic.predict(self._space(X))
+
     def predict(self, X: NDArray[Any]) -> NDArray[Any]:
         """Returns the label of each row, or ``unknown_label_``."""
-        return np.where(self.novelty(X) > self.threshold_, self.unknown_label_, self._logistic.predict(self._space(X)))
+        return np.where(self.novelty(X) > self.threshold_, self.unknown_label_, self.predict_closed(X))

@@ -69,6 +69,8 @@ def _encoder_obstacle(encoder: Any) -> str:
         return f"its TableEncoder reads columns that are not numbers ({'; '.join(others)})" if others else ""
     if encoder is not None and not isinstance(encoder, TextEncoder):
         return f"its {type(encoder).__name__} reads objects, which are not tensors; encode the rows before"
+    if encoder is not None and encoder.ngram_weight:
+        return "its TextEncoder counts letters (ngram_weight), which no tensor operation does; use mlflow"
     return ""
 
 

@@ -61,7 +61,7 @@ def sub_open_texts(X: NDArray[Any], y: NDArray[Any], seed: int) -> tuple[NDArray
 
 
 @lru_cache(maxsize=1)
-def sub_open_setting(title: str, seed: int) -> tuple[NDArray[Any], ...]:
+def sub_open_setting(title: str, seed: int, ngram_weight: float = 0.0) -> tuple[NDArray[Any], ...]:
     """Splits the training rows of the known classes of a setting, and encodes them."""
     from offmap.data import TextEncoder
 
@@ -70,7 +70,7 @@ def sub_open_setting(title: str, seed: int) -> tuple[NDArray[Any], ...]:
     assert data.y is not None
     kept = np.isin(data.y, known_classes(data.y, ratio / 100, seed))
     texts, labels, test_texts, test_labels, known = sub_open_texts(data.X[kept], data.y[kept], seed)
-    encoder = TextEncoder()
+    encoder = TextEncoder(ngram_weight=ngram_weight, random_state=seed)
     return encoder.fit_transform(texts), labels, encoder.transform(test_texts), test_labels, known
 
 

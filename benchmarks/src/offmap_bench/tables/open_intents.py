@@ -29,7 +29,7 @@ RATIOS = (25, 50, 75)
 METRICS = ("accuracy", "f1", "f1_open", "f1_known")
 # Beside the thesis's metrics: how well the novelty orders rows, whatever the threshold, and the time to fit and answer.
 SCORED = (*METRICS, "auroc", "seconds")
-SEEDS = {"cpu": range(3), "paper": range(10)}
+SEEDS = {"cpu": range(5), "paper": range(10)}
 FORMATS = dict.fromkeys((*METRICS, "auroc"), ".2%") | {"seconds": ".1f"}
 HIGHER = dict.fromkeys((*METRICS, "auroc"), True) | {"seconds": False}
 # Share of held-out rows of known classes that a threshold rejects; chosen by the table open-intents-threshold.
@@ -64,6 +64,17 @@ def setting(title: str, seed: int) -> tuple[NDArray[Any], ...]:
     known = known_classes(y, ratio / 100, seed)
     kept = np.isin(y, known)
     return X[kept], y[kept], *embedded(SETS[name], "test"), known
+
+
+def texts_of(title: str, seed: int) -> tuple[NDArray[Any], ...]:
+    """Returns training texts of the known classes, test texts of all classes, and the known classes."""
+    name, ratio = title.rsplit(" ", 2)[0], int(title.split()[-2])
+    train, test = load(SETS[name], "train"), load(SETS[name], "test")
+    assert train.y is not None
+    assert test.y is not None
+    known = known_classes(train.y, ratio / 100, seed)
+    kept = np.isin(train.y, known)
+    return train.X[kept], train.y[kept], test.X, test.y, known
 
 
 def measure(method: Any, title: str, seed: int) -> dict[str, float]:

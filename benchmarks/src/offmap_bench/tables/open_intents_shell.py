@@ -4,6 +4,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from offmap.metrics import auroc
 from offmap.openset import ANSClassifier
@@ -33,9 +34,20 @@ def variant(**change: Any) -> ANSClassifier:
 
 def measure(method: Any, title: str, seed: int) -> dict[str, float]:
     """Fits the sub-known classes, and scores how well sub-open rows are told from theirs at several thresholds."""
-    X, y, X_test, y_test, known = sub_open_setting(title, seed)
+    return score_sub_open(method.set_params(random_state=seed), *sub_open_setting(title, seed))
+
+
+def score_sub_open(
+    method: Any,
+    X: NDArray[Any],
+    y: NDArray[Any],
+    X_test: NDArray[Any],
+    y_test: NDArray[Any],
+    known: NDArray[Any],
+) -> dict[str, float]:
+    """Fits the method to the sub-known classes and scores the test rows at several thresholds."""
     start = perf_counter()
-    model = method.set_params(random_state=seed).fit(X, y)
+    model = method.fit(X, y)
     seconds = perf_counter() - start
     truth = np.where(np.isin(y_test, known), np.searchsorted(known, y_test), OPEN)
     found = Scored(model.novelty(X_test), np.searchsorted(known, model.predict_closed(X_test)), truth)

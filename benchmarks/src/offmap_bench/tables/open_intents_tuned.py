@@ -3,13 +3,11 @@
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from offmap.data import known_classes, load
 from offmap.openset import ANSClassifier
 from offmap_bench.table import Table
-from offmap_bench.tables.open_intents import ALPHA, COMPARED, SETS, score
+from offmap_bench.tables.open_intents import ALPHA, COMPARED, score, texts_of
 
 
 @lru_cache(maxsize=3)
@@ -17,15 +15,9 @@ def tuned_setting(title: str, seed: int) -> tuple[NDArray[Any], ...]:
     """Returns training rows of the known classes, test rows of all classes, and the known classes, after tuning."""
     from offmap.data import TextEncoder
 
-    name, ratio = title.rsplit(" ", 2)[0], int(title.split()[-2])
-    train, test = load(SETS[name], "train"), load(SETS[name], "test")
-    assert train.y is not None
-    assert test.y is not None
-    known = known_classes(train.y, ratio / 100, seed)
-    kept = np.isin(train.y, known)
-    texts, labels = train.X[kept], train.y[kept]
+    texts, labels, test_texts, test_labels, known = texts_of(title, seed)
     encoder = TextEncoder(tune_layers=1, epochs=1, lr=1e-4, random_state=seed).fit(texts, labels)
-    return encoder.transform(texts), labels, encoder.transform(test.X), test.y, known
+    return encoder.transform(texts), labels, encoder.transform(test_texts), test_labels, known
 
 
 def measure(method: Any, title: str, seed: int) -> dict[str, float]:
@@ -42,7 +34,7 @@ TUNED = Table(
     columns=COMPARED.columns,
     metrics=COMPARED.metrics,
     measure=measure,
-    seeds=COMPARED.seeds,
+    seeds={"cpu": range(3), "paper": range(10)},
     profiles=COMPARED.profiles,
     printed=COMPARED.printed,
     needs=COMPARED.needs,
