@@ -110,7 +110,7 @@ def test_stages_are_measured_on_the_right_rows() -> None:
     expected = {"all": right.mean(), "base": right[of_base].mean(), "new": right[~of_base].mean()}
     expected["drop"] = alone - expected["base"]
     refit = Analytic().learn(X, y).predict(rows) == truth
-    expected["forgetting"] = refit[of_base].mean() - expected["base"]
+    expected["below refit"] = refit[of_base].mean() - expected["base"]
     assert {name: found[name] for name in expected} == pytest.approx(expected)
     assert set(found) == set(stages.METRICS)
 

@@ -148,6 +148,6 @@ def in_rounds(path: Path, seed: int) -> list[float]:
     return found
 
 
-def test_the_rate_is_kept_over_rounds_on_rows_that_the_world_has_never_seen(tmp_path: Path) -> None:
+def test_the_mean_rate_from_the_second_round_on_is_kept_on_rows_that_the_world_has_never_seen(tmp_path: Path) -> None:
     alarms = np.array([in_rounds(tmp_path / str(seed), seed) for seed in range(8)])
     assert abs(alarms[:, 1:].mean() - 0.1) < 0.03

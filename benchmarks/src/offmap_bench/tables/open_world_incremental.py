@@ -22,7 +22,7 @@ COLUMNS = (
     "CLINC 60 + 3 × 30",
     "CLINC 30 + 3 × 40",
 )
-METRICS = ("all", "base", "new", "drop", "forgetting", "seconds")
+METRICS = ("all", "base", "new", "drop", "below refit", "seconds")
 LESSON = "CLINC 140 + 10"
 
 
@@ -55,7 +55,7 @@ def measure(method: Any, column: str, seed: int) -> dict[str, float]:
     found = {"all": right[of_all].mean(), "base": right[of_base].mean(), "new": right[of_all & ~of_base].mean()}
     return {metric: float(value) for metric, value in found.items()} | {
         "drop": first - float(found["base"]),
-        "forgetting": float(refitted(name)[of_base].mean() - found["base"]),
+        "below refit": float(refitted(name)[of_base].mean() - found["base"]),
         "seconds": seconds,
     }
 
@@ -94,12 +94,19 @@ TABLES = (
         notes="Frozen all-MiniLM-L6-v2, all training rows, all test rows. Base and new are accuracies over all classes "
         "after the last stage, on test rows of the base classes and of the others. Drop is the accuracy on the base "
         "classes among themselves, before the stages, less that at the end, among all classes. It has two parts: more "
-        "classes are harder to tell apart, and classes are forgotten. Forgetting is the second part: the accuracy on "
-        "the base classes of random projection + ridge, fitted once on all rows of all classes, less that of the "
-        "learner; it compares the learner with the best one here, so it also counts what a learner lacks "
-        "from the start. Seconds are those of the processor, for the last stage.",
-        higher_is_better={"all": True, "base": True, "new": True, "drop": False, "forgetting": False, "seconds": False},
-        formats={"all": ".1%", "base": ".1%", "new": ".1%", "drop": ".1%", "forgetting": ".1%", "seconds": ".2f"},
+        "classes are harder to tell apart, and classes are forgotten. Below refit is the accuracy on the base "
+        "classes of random projection + ridge, fitted once on all rows of all classes, less that of the learner: for "
+        "that learner what it has forgotten, for the others also what they lack from the start. "
+        "Seconds are those of the processor, for the last stage.",
+        higher_is_better={
+            "all": True,
+            "base": True,
+            "new": True,
+            "drop": False,
+            "below refit": False,
+            "seconds": False,
+        },
+        formats={"all": ".1%", "base": ".1%", "new": ".1%", "drop": ".1%", "below refit": ".1%", "seconds": ".2f"},
         average=True,
     ),
     Table(
