@@ -9,8 +9,13 @@ from offmap.data import DataNotFound, hold_out_classes, load
 from offmap.metrics import f1_open
 from offmap.nets import mlp
 from offmap.openset import ANSClassifier
+from offmap_bench.claims import Claim
+from offmap_bench.papers.open_set import PAGE
+from offmap_bench.places import RESULTS
 from offmap_bench.plain_scores import PlainScore
+from offmap_bench.samples import read_samples
 from offmap_bench.tables.open_intents import ABLATION, ADDED, COMPARED, SETS, column, own
+from offmap_bench.tables.open_intents_ngrams import NGRAMS
 from offmap_bench.tables.speed_heads import OneAfterAnother, put_head
 
 
@@ -89,3 +94,11 @@ def test_heads_one_after_another_reject_unknown_digits() -> None:
     assert (
         np.mean(method.classifier_.predict_closed(split.X_test[~split.unknown]) == split.y_test[~split.unknown]) > 0.95
     )
+
+
+@pytest.mark.parametrize("claim", [claim for claim in PAGE.claims if "best threshold" in claim.cause], ids=str)
+def test_the_numbers_of_a_cause_are_those_of_the_stored_results(claim: Claim) -> None:
+    samples, _ = read_samples(NGRAMS, "cpu", RESULTS)
+    found = samples["ANS", claim.columns[0], "best f1"]
+    assert len(found.values) >= 5
+    assert claim.cause.endswith(f"an F1 of {100 * found.mean:.1f}")

@@ -153,10 +153,10 @@ NGRAMS = Table(
     profiles=DISCOVERY.profiles,
     printed=DISCOVERY.printed,
     needs=DISCOVERY.needs,
-    notes=f"As open-world-discovery, with TextEncoder(ngram_weight={WEIGHT:g}). The weight was chosen on a fifth of the "
-    "training rows that was left out, with other draws of the known classes, K given: without letters and with weights "
-    "of 0.5 and 0.8, StackOverflow 73.2, 76.5, 82.8 % and 73.8, 78.5, 77.0 %, BANKING 66.6, 66.8, 66.8 %, CLINC 79.8, "
-    "80.4, 78.4 %. k-means gains more than the groups of the loop on StackOverflow.",
+    notes=f"As open-world-discovery, with TextEncoder(ngram_weight={WEIGHT:g}). The weight was chosen on a fifth of "
+    "the training rows that was left out, with other draws of the known classes, K given: without letters and with "
+    "weights of 0.5 and 0.8, StackOverflow 73.2, 76.5, 82.8 % and 73.8, 78.5, 77.0 %, BANKING 66.6, 66.8, 66.8 %, "
+    "CLINC 79.8, 80.4, 78.4 %. k-means gains more than the groups of the loop on StackOverflow.",
     higher_is_better=DISCOVERY.higher_is_better,
     formats=DISCOVERY.formats,
 )
