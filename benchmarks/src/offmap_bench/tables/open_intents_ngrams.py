@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from offmap.data import TextEncoder
 from offmap.metrics import open_set_summary
-from offmap.openset import ADBClassifier, ANSClassifier, MSPClassifier
+from offmap.openset import ANSClassifier
 from offmap_bench.open_shares import SHARES
 from offmap_bench.plain_scores import PlainScore
 from offmap_bench.table import Table
@@ -87,10 +87,7 @@ NGRAMS = Table(
     source=COMPARED.source,
     caption="The nine settings on embeddings with features of letters, which keep the words that name a topic.",
     rows={
-        "MSP": own(MSPClassifier),
-        "ADB": own(ADBClassifier),
         "ANS": ANSClassifier(alpha=ALPHA),
-        "ANS, own rule": own(ANSClassifier),
         "nearest neighbour": PlainScore(score="nearest", alpha=ALPHA),
         "max logit": PlainScore(score="max logit", alpha=ALPHA),
         "max logit, all words": WordLogits(alpha=ALPHA),
@@ -100,7 +97,7 @@ NGRAMS = Table(
     measure=measure,
     seeds={"cpu": range(5), "paper": range(10)},
     profiles=COMPARED.profiles,
-    printed={key: value for key, value in COMPARED.printed.items() if key[0] in ("MSP", "ADB", "ANS")},
+    printed={key: value for key, value in COMPARED.printed.items() if key[0] == "ANS"},
     needs=COMPARED.needs,
     notes=f"As open-intents, with TextEncoder(ngram_weight={WEIGHT:g}): beside the frozen embedding of a text stand "
     "128 features of its letters, learnt without labels from the texts that train, not from those that set a "
