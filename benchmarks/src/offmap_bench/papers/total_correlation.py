@@ -23,6 +23,7 @@ PAGE = Page(
         "disentangling-width",
         "disentangling-swaps",
         "sentence-views",
+        "sentence-views-longer",
     ),
     claims=(
         *(
