@@ -11,6 +11,7 @@ from offmap.calibration.promise import Promise, RateInterval
 from offmap.calibration.selection import rows_needed_to_select, select_rows
 from offmap.calibration.shift import Reweighted, weighted_p_values
 from offmap.calibration.split import Split, hold_out
+from offmap.calibration.suggestion import SuggestedRate, suggest_rate
 
 __all__ = [
     "Budget",
@@ -23,6 +24,7 @@ __all__ = [
     "RateInterval",
     "Reweighted",
     "Split",
+    "SuggestedRate",
     "conditional_p_values",
     "hold_out",
     "p_values",
@@ -30,6 +32,7 @@ __all__ = [
     "rows_needed",
     "rows_needed_to_select",
     "select_rows",
+    "suggest_rate",
     "threshold",
     "weighted_p_values",
 ]

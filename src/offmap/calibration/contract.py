@@ -21,6 +21,7 @@ from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.promise import Promise, RateInterval
 from offmap.calibration.selection import select_rows, warn_if_blind
 from offmap.calibration.statement import in_words
+from offmap.calibration.suggestion import SuggestedRate, suggest_rate
 from offmap.calibration.surprise import surprise
 from offmap.labels import with_unknown
 from offmap.parameters import Fraction
@@ -72,6 +73,21 @@ class PromisedModel(ABC):
         smallest, n = float(self.promise_.p_value([np.inf])[0]), len(self.calibration_novelty_)
         warn_if_blind(smallest, n, fdr, min(window, len(p_value)))
         return selected
+
+    def suggest_alpha(self, X: Any, *, false_alarm_cost: float = 1.0) -> SuggestedRate:
+        """The false-alarm rate with the least expected cost on unlabelled rows, for ``at(alpha=…)``.
+
+        The more rows are novel, the more false alarms are worth finding them. The p-values of the rows tell their share.
+
+        Args:
+            X: Rows as they come in use, normal and novel ones, a hundred or more.
+            false_alarm_cost: What a false alarm costs, if a novel row that is missed costs 1.
+        """
+        check_is_fitted(self, "promise_")
+        self.promise_.require_rows("suggest_alpha")
+        # With a confidence p-values are enlarged, and those of normal rows are not spread evenly.
+        model = self if self.confidence is None else self._with_promise(self.promise_.plain(), self.alpha)
+        return suggest_rate(model.p_value(X), false_alarm_cost=false_alarm_cost)
 
     @property
     def threshold_(self) -> float:

@@ -129,6 +129,10 @@ class Promise(BaseEstimator):
         self.require_rows("at")
         return Promise(alpha=alpha, confidence=self.confidence).fit(self.calibration_novelty_)
 
+    def plain(self) -> "Promise":
+        """The promise on average over models, from the same held-out rows."""
+        return Promise(alpha=self.alpha).fit(self.calibration_novelty_)
+
     def novel(self, novelty: ArrayLike) -> NDArray[np.bool_]:
         """Whether each row is flagged."""
         return np.asarray(novelty) > self.threshold_
