@@ -6,20 +6,19 @@ from typing import Any, Literal, Self, final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import train_test_split
 from sklearn.neighbors import NearestNeighbors
 
 from offmap.labels import choose_unknown_label
 from offmap.nets import Standardise
 from offmap.openset.adapter import Adapter, fit_adapter, fit_scale
 from offmap.random_state import local_seed
+from offmap_bench.held_out_rate import HeldOutRate
 
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class PlainScore(BaseEstimator):
+class PlainScore(HeldOutRate):
     """Labels rows by logistic regression, and rejects those whose plain score is above a quantile of held-out rows.
 
     Args:
@@ -27,42 +26,30 @@ class PlainScore(BaseEstimator):
             regression, negated.
         adapter_epochs: Passes over the rows that adapt them to the known classes; 0 leaves them as they are.
         penalty: L2 penalty of the logistic regression.
-        alpha: Share of the held-out rows that are rejected.
-        held_out: Share of the training rows that set the threshold.
-        encoder: Turns texts into rows first; it is fitted to the rows that do not set the threshold.
-        random_state: Seed of the held-out rows.
-
-    Attributes:
-        unknown_label_: What ``predict`` answers for rejected rows.
-        threshold_: Rows with a novelty above it are rejected.
+        encoder: Turns texts into rows first; it is fitted to the training texts.
 
     Example:
         >>> X, y = np.eye(2)[np.arange(40) % 2] + np.arange(40)[:, None] / 1000, np.arange(40) % 2
-        >>> PlainScore(random_state=0).fit(X, y).predict([[1.0, 0.0], [0.0, 1.0], [9.0, 9.0]])
+        >>> model = PlainScore(random_state=0).fit(X, y).recalibrate(X + 0.01)
+        >>> model.predict([[1.0, 0.0], [0.0, 1.0], [9.0, 9.0]])
         array([ 0,  1, -1])
     """
 
     score: Literal["nearest", "max logit"] = "nearest"
     adapter_epochs: int = 2
     penalty: float = 3e-3
-    alpha: float = 0.12
-    held_out: float = 0.1
     encoder: Any = None
-    random_state: int | None = None
 
     def fit(self, X: NDArray[Any], y: NDArray[Any]) -> Self:
-        """Fits the classifier and the neighbours to most rows, and the threshold to the others."""
-        train, rest, labels, _ = train_test_split(
-            X, y, test_size=self.held_out, random_state=self.random_state, stratify=y
-        )
+        """Fits the encoder, the classifier and the neighbours."""
         if self.encoder is not None:
-            self.encoder.fit(train)
-        self._fit_space(self._encoded(train), labels)
-        train = self._space(train)
-        self._logistic = LogisticRegression(C=1 / (self.penalty * len(train)), max_iter=1000).fit(train, labels)
-        self._neighbours = NearestNeighbors(n_neighbors=1).fit(train)
+            self.encoder.fit(X)
+        self._fit_space(self._encoded(X), y)
+        rows = self._space(X)
+        self._logistic = LogisticRegression(C=1 / (self.penalty * len(rows)), max_iter=1000).fit(rows, y)
+        self._neighbours = NearestNeighbors(n_neighbors=1).fit(rows)
         self.unknown_label_ = choose_unknown_label(self._logistic.classes_, None)
-        self.threshold_ = float(np.quantile(self.novelty(rest), 1 - self.alpha))
+        self.threshold_ = np.inf
         return self
 
     def _fit_space(self, X: NDArray[Any], y: NDArray[Any]) -> None:
@@ -93,7 +80,3 @@ class PlainScore(BaseEstimator):
     def predict_closed(self, X: NDArray[Any]) -> NDArray[Any]:
         """Returns the likeliest known label of each row."""
         return self._logistic.predict(self._space(X))
-
-    def predict(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Returns the label of each row, or ``unknown_label_``."""
-        return np.where(self.novelty(X) > self.threshold_, self.unknown_label_, self.predict_closed(X))

@@ -77,7 +77,7 @@ class PromisedModel(ABC):
     def suggest_alpha(self, X: Any, *, false_alarm_cost: float = 1.0) -> SuggestedRate:
         """The false-alarm rate with the least expected cost on unlabelled rows, for ``at(alpha=…)``.
 
-        The more rows are novel, the more false alarms are worth finding them. The p-values of the rows tell their share.
+        The more rows are novel, the more false alarms finding them is worth. The p-values tell how many are.
 
         Args:
             X: Rows as they come in use, normal and novel ones, a hundred or more.

@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offmap.data import known_classes, load
-from offmap.metrics import auroc, open_set_summary
 from offmap.openset import (
     ADBClassifier,
     ANSClassifier,
@@ -20,25 +18,28 @@ from offmap.openset import (
     OpenMaxClassifier,
     SelfSupClassifier,
 )
+from offmap_bench.open_set_scoring import SUGGESTED, OpenSetTask, score
 from offmap_bench.plain_scores import PlainScore
 from offmap_bench.table import Table
 
+Labelled = tuple[NDArray[Any], Any]
 SOURCE = "Open-World Learning (thesis), chapter 3"
 SETS = {"BANKING": "banking", "CLINC": "clinc", "StackOverflow": "stackoverflow"}
 RATIOS = (25, 50, 75)
 METRICS = ("accuracy", "f1", "f1_open", "f1_known")
-# Beside the thesis's metrics: how well the novelty orders rows, whatever the threshold, and the time to fit and answer.
-SCORED = (*METRICS, "auroc", "seconds")
+# Beside the thesis's metrics: answers at the rate that the test rows suggest and at the best threshold in hindsight,
+# how well the novelty orders rows, whatever the threshold, and the time to fit and answer.
+SCORED = (*METRICS, *SUGGESTED, "best f1", "auroc", "seconds")
 SEEDS = {"cpu": range(5), "paper": range(10)}
-FORMATS = dict.fromkeys((*METRICS, "auroc"), ".2%") | {"seconds": ".1f"}
-HIGHER = dict.fromkeys((*METRICS, "auroc"), True) | {"seconds": False}
+FORMATS = dict.fromkeys((*METRICS, *SUGGESTED, "best f1", "auroc"), ".2%") | {"seconds": ".1f"}
+HIGHER = dict.fromkeys((*METRICS, *SUGGESTED[:2], "best f1", "auroc"), True) | {"seconds": False}
 # Share of held-out rows of known classes that a threshold rejects; chosen by the table open-intents-threshold.
 ALPHA = 0.12
 NOTES = (
     "Frozen all-MiniLM-L6-v2 (22 M parameters) for every method in place of BERT (109 M), whose last layers the thesis "
     "tunes. Known classes, splits and metrics as in the field's common code. Each method decides by its own rule and "
-    "trains on all training rows of the known classes; the development rows are not used. Hyper-parameters are the "
-    "same for all settings and seeds. They were chosen on known classes only, split into sub-known and sub-open ones."
+    "trains on all training rows of the known classes. Hyper-parameters are the same for all settings and seeds. They "
+    "were chosen on known classes only, split into sub-known and sub-open ones."
 )
 
 
@@ -47,7 +48,7 @@ def column(name: str, ratio: int) -> str:
     return f"{name} {ratio} %"
 
 
-@lru_cache(maxsize=12)
+@lru_cache(maxsize=9)
 def embedded(name: str, split: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """Returns the sentence embeddings and labels of one split."""
     from offmap.data import TextEncoder
@@ -57,46 +58,34 @@ def embedded(name: str, split: str) -> tuple[NDArray[Any], NDArray[Any]]:
     return TextEncoder().fit_transform(data.X), data.y
 
 
-def setting(title: str, seed: int) -> tuple[NDArray[Any], ...]:
-    """Returns training rows of the known classes, test rows of all classes, and the known classes."""
-    name, ratio = title.rsplit(" ", 2)[0], int(title.split()[-2])
-    X, y = embedded(SETS[name], "train")
-    known = known_classes(y, ratio / 100, seed)
-    kept = np.isin(y, known)
-    return X[kept], y[kept], *embedded(SETS[name], "test"), known
+def setting(title: str, seed: int) -> OpenSetTask:
+    """Returns the embedded rows of a setting."""
+    name = title.rsplit(" ", 2)[0]
+    return _task(title, seed, *(embedded(SETS[name], split) for split in ("train", "dev", "test")))
 
 
-def texts_of(title: str, seed: int) -> tuple[NDArray[Any], ...]:
-    """Returns training texts of the known classes, test texts of all classes, and the known classes."""
-    name, ratio = title.rsplit(" ", 2)[0], int(title.split()[-2])
-    train, test = load(SETS[name], "train"), load(SETS[name], "test")
-    assert train.y is not None
-    assert test.y is not None
-    known = known_classes(train.y, ratio / 100, seed)
-    kept = np.isin(train.y, known)
-    return train.X[kept], train.y[kept], test.X, test.y, known
+def texts_of(title: str, seed: int) -> OpenSetTask:
+    """Returns the texts of a setting."""
+    name = title.rsplit(" ", 2)[0]
+    splits = (load(SETS[name], split) for split in ("train", "dev", "test"))
+    return _task(title, seed, *((split.X, split.y) for split in splits))
+
+
+def _task(title: str, seed: int, train: Labelled, dev: Labelled, test: Labelled) -> OpenSetTask:
+    """Keeps the training and development rows of the known classes."""
+    known = known_classes(train[1], int(title.split()[-2]) / 100, seed)
+    X, y = (part[np.isin(train[1], known)] for part in train)
+    return OpenSetTask(X, y, dev[0][np.isin(dev[1], known)], *test, known)
 
 
 def measure(method: Any, title: str, seed: int) -> dict[str, float]:
     """Fits the method to the known classes and evaluates it on the whole test set."""
-    return score(method.set_params(random_state=seed), *setting(title, seed))
+    return score(method.set_params(random_state=seed), setting(title, seed))
 
 
-def score(
-    method: Any,
-    X: NDArray[Any],
-    y: NDArray[Any],
-    X_test: NDArray[Any],
-    y_test: NDArray[Any],
-    known: NDArray[Any],
-) -> dict[str, float]:
-    """Fits the method, answers the test rows, and returns the metrics, the AUROC of the novelty and the seconds."""
-    start = perf_counter()
-    answers = method.fit(X, y).predict(X_test)
-    seconds = perf_counter() - start
-    novelty, is_known = method.novelty(X_test), np.isin(y_test, known)
-    found = open_set_summary(y_test, answers, known, method.unknown_label_)
-    return found | {"auroc": auroc(novelty[is_known], novelty[~is_known]), "seconds": seconds}
+def calibrated(cls: Any, **parameters: Any) -> Any:
+    """Returns a method that trains on every training row and gets its threshold from the development rows."""
+    return cls(alpha=ALPHA, calibration=0.0, **parameters)
 
 
 def own(cls: Any, **parameters: Any) -> Any:
@@ -162,7 +151,7 @@ COMPARED = Table(
         "DeepUnk": own(DeepUnkClassifier),
         "ADB": own(ADBClassifier),
         "SelfSup": own(SelfSupClassifier),
-        "ANS": ANSClassifier(alpha=ALPHA),
+        "ANS": calibrated(ANSClassifier),
         "ANS, own rule": own(ANSClassifier),
         "nearest neighbour": PlainScore(score="nearest", alpha=ALPHA),
         "max logit": PlainScore(score="max logit", alpha=ALPHA),
@@ -172,16 +161,21 @@ COMPARED = Table(
     measure=measure,
     seeds=SEEDS,
     profiles={"cpu": {}, "paper": {}},
-    printed=printed(TABLE_1, ("accuracy", "f1")) | printed(TABLE_6_3, ("f1_open", "f1_known")),
+    printed=printed(TABLE_1, ("accuracy", "f1"))
+    | printed(TABLE_6_3, ("f1_open", "f1_known"))
+    | printed({"ANS": TABLE_1["ANS"]}, SUGGESTED[:2]),
     needs=tuple(SETS.values()),
     notes=f"{NOTES} The thesis's SelfSup uses further data sets; ours has none. The thesis has no row for LOF. "
     "The last two rows are plain scores of the embeddings that the heads of ANS see: the distance to the nearest "
     "training row, and the largest logit of a logistic regression. Their threshold, and that of ANS unless it is said "
-    "to decide by its own rule, rejects 12 % of a tenth of the training rows that is held out; the table "
+    "to decide by its own rule, rejects 12 % of the development rows of the known classes; the table "
     "open-intents-threshold compares such rates, on known classes. That ANS at this rate and not by its own rule is "
-    "the row compared with the thesis was decided after some test results of its own rule had been seen. The AUROC "
-    "compares scores whatever the threshold. Seconds are to fit and to answer the test rows on given "
-    "embeddings; other work shared the machine.",
+    "the row compared with the thesis was decided after some test results of its own rule had been seen. The suggested "
+    "rate is that of suggest_alpha: the test rows, without their labels, tell how many of them are open, and so how "
+    "many false alarms are worth finding these. The thesis judges each row by itself. Best f1 is the F1 at the "
+    "threshold that is best on the test rows, out of reach in use: what is missing there no threshold brings. The "
+    "AUROC compares scores whatever the threshold. Seconds are to fit and to answer the test rows on given embeddings; "
+    "other work shared the machine.",
     higher_is_better=HIGHER,
     formats=FORMATS,
     average=True,

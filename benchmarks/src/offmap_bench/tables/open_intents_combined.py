@@ -36,7 +36,7 @@ def _model(name: Any, seed: int) -> Any:
 @lru_cache(maxsize=16)
 def scored(name: str, title: str, seed: int) -> Mapping[str, Any]:
     """Novelty of the test rows, their ranks among the held-out rows, and the seconds that fit and scoring took."""
-    X, y, X_test, _, _ = setting(title, seed)
+    X, y, _, X_test, *_ = setting(title, seed)
     start = perf_counter()
     model = _model(name, seed).fit(X, y)
     novelty = model.novelty(X_test)

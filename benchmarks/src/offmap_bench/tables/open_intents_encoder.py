@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from torch.nn.functional import normalize
 
-from offmap.data import known_classes, load
+from offmap.data import load
 from offmap.data.store import user_cache
+from offmap.data.text_ngrams import NgramFeatures
 from offmap.files import replacing
 from offmap.openset import ANSClassifier, MSPClassifier
+from offmap_bench.open_set_scoring import OpenSetTask, score
 from offmap_bench.plain_scores import PlainScore
 from offmap_bench.table import Table
 from offmap_bench.tables.open_intents import (
@@ -22,71 +24,80 @@ from offmap_bench.tables.open_intents import (
     SCORED,
     SETS,
     SOURCE,
-    TABLE_1,
-    TABLE_6_3,
+    calibrated,
     own,
-    printed,
-    score,
+    texts_of,
 )
+from offmap_bench.tables.open_intents_ngrams import WEIGHT
 from offmap_bench.token_states import token_states
 from offmap_bench.tuned_mpnet import Tuning, embed, tuned_layer
 
 TUNING = Tuning(epochs=1, batch_size=32, lr=1e-4, per_class=150)
 
 
-def known_rows(title: str, seed: int) -> tuple[str, NDArray[np.intp], NDArray[Any], NDArray[Any]]:
-    """Returns the name of the set, the training rows of known classes, their labels, and the known classes."""
-    name, ratio = SETS[title.rsplit(" ", 2)[0]], int(title.split()[-2])
-    y = load(name, "train").y
-    assert y is not None
-    known = known_classes(y, ratio / 100, seed)
-    rows = np.flatnonzero(np.isin(y, known))
-    return name, rows, y[rows], known
+Vectors = dict[str, NDArray[np.float32]]
 
 
-@lru_cache(maxsize=6)
+@lru_cache(maxsize=9)
 def frozen(name: str, split: str) -> NDArray[Any]:
     """The sentence embeddings of one split."""
     return normalize(token_states(name, split).vectors).numpy()
 
 
+def rows_of(title: str, seed: int) -> dict[str, NDArray[np.intp]]:
+    """The places of the rows of a setting: those of known classes, and all of the test split."""
+    name, known = name_of(title), texts_of(title, seed).known
+    labels = {split: np.asarray(load(name, split).y) for split in ("train", "dev", "test")}
+    kept = {split: np.flatnonzero(np.isin(labels[split], known)) for split in ("train", "dev")}
+    return kept | {"test": np.arange(len(labels["test"]))}
+
+
+def name_of(title: str) -> str:
+    """The name of the data set of a setting."""
+    return SETS[title.rsplit(" ", 2)[0]]
+
+
+def embedded_task(title: str, seed: int, vectors: Vectors) -> OpenSetTask:
+    """The setting with vectors in place of its texts."""
+    return texts_of(title, seed)._replace(X=vectors["train"], X_dev=vectors["dev"], X_test=vectors["test"])
+
+
 def measure_frozen(method: Any, title: str, seed: int) -> dict[str, float]:
-    """Fits the method to frozen embeddings of the known classes and evaluates it on the whole test set."""
-    name, rows, y, known = known_rows(title, seed)
-    truth = np.asarray(load(name, "test").y)
-    X, X_test = frozen(name, "train")[rows], frozen(name, "test")
-    return score(method.set_params(random_state=seed), X, y, X_test, truth, known)
+    """Fits the method to frozen embeddings and letters of the known classes and evaluates it on the whole test set."""
+    vectors = {split: frozen(name_of(title), split)[rows] for split, rows in rows_of(title, seed).items()}
+    task = embedded_task(title, seed, with_letters(vectors, texts_of(title, seed), seed))
+    return score(method.set_params(random_state=seed), task)
+
+
+def with_letters(vectors: Vectors, texts: OpenSetTask, seed: int) -> Vectors:
+    """Appends features of letters, which are learnt from the training texts, as ``TextEncoder`` does."""
+    letters = NgramFeatures.fit(texts.X, seed)
+    given = {"train": texts.X, "dev": texts.X_dev, "test": texts.X_test}
+    return {split: letters.beside(vectors[split], given[split], WEIGHT) for split in given}
 
 
 @lru_cache(maxsize=1)
-def tuned(title: str, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Embeddings of the training rows of known classes and of the test rows, after tuning; kept on disk."""
+def tuned(title: str, seed: int) -> Vectors:
+    """Embeddings of the rows of a setting after tuning; kept on disk."""
     how = f"{TUNING.epochs}-{TUNING.batch_size}-{TUNING.lr:g}"
     place = user_cache() / "tuned-mpnet" / f"{title.removesuffix(' %')}-{seed}-{how}.safetensors"
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
         with replacing(place) as fresh:
             save_file(_tune(title, seed), fresh)
-    vectors = load_file(place)
-    return vectors["train"], vectors["test"]
+    return load_file(place)
 
 
-def _tune(title: str, seed: int) -> dict[str, NDArray[Any]]:
-    name, rows, y, _ = known_rows(title, seed)
-    states, test = token_states(name, "train"), token_states(name, "test")
-    upper = tuned_layer(states, rows, np.unique(y, return_inverse=True)[1], TUNING, seed)
-    return {"train": embed(upper, states.of(rows)), "test": embed(upper, test.of(np.arange(len(test.lengths))))}
+def _tune(title: str, seed: int) -> Vectors:
+    rows, y = rows_of(title, seed), texts_of(title, seed).y
+    states = {split: token_states(name_of(title), split) for split in rows}
+    upper = tuned_layer(states["train"], rows["train"], np.unique(y, return_inverse=True)[1], TUNING, seed)
+    return {split: embed(upper, states[split].of(rows[split])) for split in rows}
 
 
 def measure_tuned(method: Any, title: str, seed: int) -> dict[str, float]:
     """Fits the method to embeddings of the tuned encoder and evaluates it on the whole test set."""
-    name, _, y, known = known_rows(title, seed)
-    X, X_test = tuned(title, seed)
-    return score(method.set_params(random_state=seed), X, y, X_test, np.asarray(load(name, "test").y), known)
-
-
-def _numbers(table: Any) -> dict[str, Any]:
-    return {row: table[row] for row in ("MSP", "ANS")}
+    return score(method.set_params(random_state=seed), embedded_task(title, seed, tuned(title, seed)))
 
 
 SHARED: dict[str, Any] = {
@@ -94,7 +105,7 @@ SHARED: dict[str, Any] = {
     "columns": COMPARED.columns,
     "metrics": SCORED,
     "profiles": {"cpu": {}},
-    "printed": printed(_numbers(TABLE_1), ("accuracy", "f1")) | printed(_numbers(TABLE_6_3), ("f1_open", "f1_known")),
+    "printed": {key: number for key, number in COMPARED.printed.items() if key[0] in ("MSP", "ANS")},
     "needs": COMPARED.needs,
     "higher_is_better": HIGHER,
     "formats": FORMATS,
@@ -105,18 +116,18 @@ ROUNDED = "Its layers below the last one multiply in 16 bits (cosine with the fu
 
 ENCODER = Table(
     name="open-intents-encoder",
-    caption="Open intents on frozen embeddings of all-mpnet-base-v2, which is of the size of BERT.",
+    caption="Open intents on frozen embeddings of all-mpnet-base-v2, which is of the size of BERT, and letters.",
     rows={
         "MSP": own(MSPClassifier),
-        "ANS": ANSClassifier(alpha=ALPHA),
+        "ANS": calibrated(ANSClassifier),
         "nearest neighbour": PlainScore(score="nearest", alpha=ALPHA),
         "max logit": PlainScore(score="max logit", alpha=ALPHA),
     },
     measure=measure_frozen,
     seeds={"cpu": range(3)},
-    notes="all-mpnet-base-v2 (109 M parameters, 768 features), frozen, in place of all-MiniLM-L6-v2 (22 M). "
-    f"{ROUNDED}The thesis tunes the last layers of BERT (109 M). Methods, their parameters and splits as in "
-    "open-intents; nothing was chosen anew.",
+    notes="all-mpnet-base-v2 (109 M parameters, 768 features), frozen, in place of all-MiniLM-L6-v2 (22 M), with the "
+    f"features of letters of open-intents-ngrams beside it. {ROUNDED}The thesis tunes the last layers of BERT (109 M). "
+    "Methods, their parameters and splits as in open-intents; nothing was chosen anew.",
     **SHARED,
 )
 
@@ -126,7 +137,7 @@ TUNED_ENCODER = Table(
     "classes.",
     rows={
         "MSP": own(MSPClassifier),
-        "ANS": ANSClassifier(alpha=ALPHA, space="raw"),
+        "ANS": calibrated(ANSClassifier, space="raw"),
         "nearest neighbour": PlainScore(score="nearest", alpha=ALPHA, adapter_epochs=0),
         "max logit": PlainScore(score="max logit", alpha=ALPHA, adapter_epochs=0),
     },

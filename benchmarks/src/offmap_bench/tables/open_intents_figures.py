@@ -73,7 +73,7 @@ def second_layer(model: ANSClassifier, head: int, rows: Tensor) -> Tensor:
 
 def groups_of(model: ANSClassifier, head: int, title: str, seed: int = 0) -> dict[str, Tensor]:
     """Returns rows in the space of the heads by their role for one head: own, other known, open, and negatives."""
-    X, y, X_test, y_test, known = setting(title, seed)
+    X, y, _, X_test, y_test, known = setting(title, seed)
     rng = np.random.default_rng(seed)
     name = model.classes_[head]
     tested = {

@@ -31,7 +31,7 @@ def classified(title: str, seed: int) -> tuple[Outputs, Tensor, Outputs, NDArray
 
     The classifier is a logistic regression on the frozen embeddings, which are the features.
     """
-    X, y, X_test, y_test, known = setting(title, seed)
+    X, y, _, X_test, y_test, known = setting(title, seed)
     classifier = LogisticRegression(C=10.0, max_iter=300).fit(X, y)
     train, test = (Outputs(rows, classifier.decision_function(rows)) for rows in (X, X_test))
     return train, torch.from_numpy(np.searchsorted(classifier.classes_, y)), test, ~np.isin(y_test, known)

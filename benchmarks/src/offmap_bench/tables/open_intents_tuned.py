@@ -3,26 +3,26 @@
 from functools import lru_cache
 from typing import Any
 
-from numpy.typing import NDArray
-
 from offmap.openset import ANSClassifier
+from offmap_bench.open_set_scoring import OpenSetTask, score
 from offmap_bench.table import Table
-from offmap_bench.tables.open_intents import ALPHA, COMPARED, score, texts_of
+from offmap_bench.tables.open_intents import COMPARED, calibrated, texts_of
 
 
 @lru_cache(maxsize=3)
-def tuned_setting(title: str, seed: int) -> tuple[NDArray[Any], ...]:
-    """Returns training rows of the known classes, test rows of all classes, and the known classes, after tuning."""
+def tuned_setting(title: str, seed: int) -> OpenSetTask:
+    """Returns the rows of a setting, embedded by an encoder that is tuned to its known classes."""
     from offmap.data import TextEncoder
 
-    texts, labels, test_texts, test_labels, known = texts_of(title, seed)
-    encoder = TextEncoder(tune_layers=1, epochs=1, lr=1e-4, random_state=seed).fit(texts, labels)
-    return encoder.transform(texts), labels, encoder.transform(test_texts), test_labels, known
+    task = texts_of(title, seed)
+    encoder = TextEncoder(tune_layers=1, epochs=1, lr=1e-4, random_state=seed).fit(task.X, task.y)
+    X, X_dev, X_test = (encoder.transform(texts) for texts in (task.X, task.X_dev, task.X_test))
+    return task._replace(X=X, X_dev=X_dev, X_test=X_test)
 
 
 def measure(method: Any, title: str, seed: int) -> dict[str, float]:
     """Fits the method to embeddings of the tuned encoder and evaluates it on the whole test set."""
-    return score(method.set_params(random_state=seed), *tuned_setting(title, seed))
+    return score(method.set_params(random_state=seed), tuned_setting(title, seed))
 
 
 TUNED = Table(
@@ -30,7 +30,7 @@ TUNED = Table(
     source=COMPARED.source,
     caption="The same methods in the same nine settings, on an encoder tuned to the known classes.",
     rows={row: method for row, method in COMPARED.rows.items() if not row.startswith("ANS")}
-    | {"ANS": ANSClassifier(alpha=ALPHA, space="raw")},
+    | {"ANS": calibrated(ANSClassifier, space="raw")},
     columns=COMPARED.columns,
     metrics=COMPARED.metrics,
     measure=measure,

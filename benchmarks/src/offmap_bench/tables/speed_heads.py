@@ -110,7 +110,7 @@ def put_head(model: ANSClassifier, head: nn.Sequential, place: int) -> None:
 
 def measure(method: Any, title: str, seed: int) -> dict[str, float]:
     """Measures the seconds to fit and to score, and the resulting quality."""
-    X, y, X_test, y_test, known = setting(title, seed)
+    X, y, _, X_test, y_test, known = setting(title, seed)
     start = perf_counter()
     method.set_params(random_state=seed).fit(X, y)
     fitted = perf_counter()
