@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from offmap.metrics import auroc, open_set_summary
-from offmap_bench.open_set_scoring import OpenSetTask, at_suggested_rate, best_f1
+from offmap_bench.open_set_scoring import OpenSetTask, at_rates, best_f1
 from offmap_bench.word_logits import WordLogits
 
 pytest.importorskip("sentence_transformers", reason="needs the extra text")
@@ -45,5 +45,5 @@ def test_the_best_threshold_is_at_least_as_good_as_the_chosen_ones(fitted: WordL
     task = OpenSetTask(texts, texts, texts, texts, np.repeat((*KNOWN, *OPEN), 9), np.array(KNOWN))
     answers, closest = fitted.predict(texts), fitted.predict_closed(texts)
     chosen = open_set_summary(task.y_test, answers, task.known, fitted.unknown_label_)["f1"]
-    suggested = at_suggested_rate(fitted, closest, task)["f1, suggested rate"]
+    suggested = at_rates(fitted.p_value(texts), closest, fitted.unknown_label_, task)["f1, suggested rate"]
     assert max(chosen, suggested) <= best_f1(fitted.novelty(texts), closest, fitted.unknown_label_, task) <= 1

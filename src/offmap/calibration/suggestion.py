@@ -1,9 +1,9 @@
 r"""Which rate of false alarms to take, by rows whose classes nobody knows.
 
 P-values of normal rows are spread evenly between 0 and 1, and those of novel rows gather at 0. So of $n$ rows a share
-$\pi = \#\{p > \lambda\} / ((1 - \lambda) n)$ is normal. If rows with $p \le \alpha$ are flagged, a share $\pi \alpha$ of
-all rows are false alarms, and the rest of the flagged share $F(\alpha)$ is novel. If a false alarm costs $c$ times as
-much as a missed novel row, the cost is least where $F(\alpha) - (1 + c) \pi \alpha$ is largest.
+$\pi = \#\{p > \lambda\} / ((1 - \lambda) n)$ is normal. If rows with $p \le \alpha$ are flagged, a share $\pi \alpha$
+of all rows are false alarms, and the rest of the flagged share $F(\alpha)$ is novel. If a false alarm costs $c$ times
+as much as a missed novel row, the cost is least where $F(\alpha) - (1 + c) \pi \alpha$ is largest.
 """
 
 from typing import NamedTuple

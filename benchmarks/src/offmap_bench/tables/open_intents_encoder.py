@@ -24,7 +24,6 @@ from offmap_bench.tables.open_intents import (
     SCORED,
     SETS,
     SOURCE,
-    calibrated,
     own,
     texts_of,
 )
@@ -119,7 +118,7 @@ ENCODER = Table(
     caption="Open intents on frozen embeddings of all-mpnet-base-v2, which is of the size of BERT, and letters.",
     rows={
         "MSP": own(MSPClassifier),
-        "ANS": calibrated(ANSClassifier),
+        "ANS": own(ANSClassifier),
         "nearest neighbour": PlainScore(score="nearest", alpha=ALPHA),
         "max logit": PlainScore(score="max logit", alpha=ALPHA),
     },
@@ -137,7 +136,7 @@ TUNED_ENCODER = Table(
     "classes.",
     rows={
         "MSP": own(MSPClassifier),
-        "ANS": calibrated(ANSClassifier, space="raw"),
+        "ANS": own(ANSClassifier, space="raw"),
         "nearest neighbour": PlainScore(score="nearest", alpha=ALPHA, adapter_epochs=0),
         "max logit": PlainScore(score="max logit", alpha=ALPHA, adapter_epochs=0),
     },
