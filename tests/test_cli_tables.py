@@ -109,6 +109,27 @@ def test_thresholds_are_chosen_while_scoring(run: Run) -> None:
     )
 
 
+def test_the_rows_suggest_a_rate(run: Run, tmp_path: Path) -> None:
+    model, today = offmap.load("model.safetensors"), pd.read_csv("today.csv")
+    mixed = pd.concat([today, today.assign(**{name: 99 + today[name] for name in today.select_dtypes("float")})])
+    mixed.to_csv(tmp_path / "mixed.csv", index=False)
+    suggested = model.suggest_alpha(mixed)
+    done = run("score", "model.safetensors", tmp_path / "mixed.csv", "--alpha", "auto")
+    assert suggested.novel_share > 0.3
+    assert str(suggested) in done.err
+    assert done.frame["novel"].tolist() == model.at(alpha=suggested.alpha).assess(mixed).novel.tolist()
+    wrong = run("score", "model.safetensors", "today.csv", "--alpha", "some")
+    assert (wrong.code, "--alpha must be a rate between 0 and 1, or 'auto'; got 'some'" in wrong.err) == (2, True)
+    both = run("score", "model.safetensors", "today.csv", "--alpha", "auto", "--budget", "1/9")
+    assert (both.code, "give either --alpha or --budget" in both.err) == (2, True)
+
+
+def test_the_rows_of_entities_suggest_a_rate_too(run: Run) -> None:
+    done = run("score", "ratio.safetensors", "readings.csv", "--alpha", "auto")
+    assert done.code == 0
+    assert "novel" in done.err
+
+
 def test_a_table_without_rows_has_no_scores(run: Run, tmp_path: Path) -> None:
     assert run("score", "model.safetensors", "none.csv") == (0, "row,payment,novelty,p_value,novel\n", "")
     assert run("score", "model.safetensors", "none.csv", "--json").out == "[]\n"

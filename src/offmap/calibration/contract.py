@@ -83,11 +83,13 @@ class PromisedModel(ABC):
             X: Rows as they come in use, normal and novel ones, a hundred or more.
             false_alarm_cost: What a false alarm costs, if a novel row that is missed costs 1.
         """
+        return suggest_rate(self._without_confidence().p_value(X), false_alarm_cost=false_alarm_cost)
+
+    def _without_confidence(self) -> Self:
+        """This model with p-values that are spread evenly for normal rows: a confidence enlarges them."""
         check_is_fitted(self, "promise_")
         self.promise_.require_rows("suggest_alpha")
-        # With a confidence p-values are enlarged, and those of normal rows are not spread evenly.
-        model = self if self.confidence is None else self._with_promise(self.promise_.plain(), self.alpha)
-        return suggest_rate(model.p_value(X), false_alarm_cost=false_alarm_cost)
+        return self if self.confidence is None else self._with_promise(self.promise_.plain(), self.alpha)
 
     @property
     def threshold_(self) -> float:

@@ -42,6 +42,10 @@ Stream = Annotated[
     ),
 ]
 Alpha = Annotated[float | None, typer.Option(help="Another false-alarm rate than the fitted one.")]
+AlphaOrAuto = Annotated[
+    str | None,
+    typer.Option("--alpha", help="Another false-alarm rate than the fitted one, or 'auto': as the rows suggest."),
+]
 AlertBudget = Annotated[
     str | None, typer.Option("--budget", help="False alarms instead of a rate, as 50/10000 (50 in 10,000 rows).")
 ]

@@ -1,5 +1,6 @@
 """``offmap score``: from a model to scores, in memory or from files to files."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +11,7 @@ from offmap.commands import terminal
 from offmap.commands.opening import open_rows, require_entity_role, require_present, roles_of
 from offmap.commands.options import (
     AlertBudget,
-    Alpha,
+    AlphaOrAuto,
     Entity,
     Explain,
     Json,
@@ -24,7 +25,7 @@ from offmap.commands.options import (
     Trust,
 )
 from offmap.commands.streaming import EngineName, RayAddress, Resume, RowData, Stream, Workers
-from offmap.commands.thresholds import at_threshold
+from offmap.commands.thresholds import AUTO, at_threshold, rate_of
 from offmap.outputs import json_line, require_scores_out
 
 if TYPE_CHECKING:
@@ -42,14 +43,18 @@ class _Table:
     top: int | None
     explain: int
     reference: str | None
+    suggest: bool
 
-    def of(self, model: "Estimator", data: str, roles: "Roles") -> "pd.DataFrame":
+    def of(self, model: "Estimator", data: str, roles: "Roles", tell: Callable[[str], None]) -> "pd.DataFrame":
         """The scores of the rows, and the reasons if they are wanted."""
         from offmap.data.tables import NoRows
-        from offmap.workflow import no_scores, reasons_of, score_rows
+        from offmap.workflow import at_suggested_rate, no_scores, reasons_of, score_rows
 
         try:
             opened = open_rows(model, data, roles, scoring=True)
+            if self.suggest:
+                model, suggested = at_suggested_rate(model, opened)
+                tell(str(suggested))
             frame = score_rows(model, opened, new_entities=self.new_entities, top=self.top)
             if self.explain:
                 normal = None if self.reference is None else open_rows(model, self.reference, roles, scoring=True)
@@ -66,7 +71,7 @@ def score(
         Path | None,
         typer.Option(help="A .parquet, .csv or .jsonl file, or a folder; CSV to standard output if absent."),
     ] = None,
-    alpha: Alpha = None,
+    alpha: AlphaOrAuto = None,
     budget: AlertBudget = None,
     top: Annotated[int | None, typer.Option(help="Only so many rows, the most novel first.", min=0)] = None,
     keep: Keep = None,
@@ -97,17 +102,20 @@ def score(
     from offmap.workflow import load_model, write_frame
 
     with terminal.messages(quiet) as tell:
-        whole = top is not None or bool(explain) or new_entities == "add"
+        suggest = alpha == AUTO
+        if suggest and budget is not None:
+            raise ValueError("give either --alpha or --budget")
+        whole = top is not None or bool(explain) or new_entities == "add" or suggest
         in_batches = stream.serves(data, out, whole)
-        loaded = at_threshold(load_model(model, trust or ()), alpha, budget)
+        loaded = at_threshold(load_model(model, trust or ()), rate_of(alpha), budget)
         roles = roles_of(text, label, entity, keep=keep)
         if in_batches:
             assert out is not None
             require_entity_role(loaded, roles)
             rows, novel = stream.run(loaded, data, out, roles, new_entities, trust or ())
         else:
-            table = _Table(new_entities=new_entities, top=top, explain=explain, reference=reference)
-            frame = table.of(loaded, data, roles)
+            table = _Table(new_entities=new_entities, top=top, explain=explain, reference=reference, suggest=suggest)
+            frame = table.of(loaded, data, roles, tell)
             rows, novel = len(frame), int(frame["novel"].sum())
             if out is None:
                 return _print(frame, as_json, as_lines)

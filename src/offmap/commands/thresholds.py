@@ -5,6 +5,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from offmap.workflow import Estimator
 
+AUTO = "auto"
+
+
+def rate_of(alpha: str | None) -> float | None:
+    """The rate that an option states; None if it is not given, or left to the rows."""
+    if alpha is None or alpha == AUTO:
+        return None
+    try:
+        return float(alpha)
+    except ValueError:
+        raise ValueError(f"--alpha must be a rate between 0 and 1, or {AUTO!r}; got {alpha!r}") from None
+
 
 def at_threshold(model: "Estimator", alpha: float | None, budget: str | None) -> "Estimator":
     """The model at another false-alarm rate or budget, or as it is.

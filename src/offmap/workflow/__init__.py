@@ -18,7 +18,15 @@ from offmap.workflow.fitting import (
     summary_of,
 )
 from offmap.workflow.information import information_on
-from offmap.workflow.scoring import assess, entity_rows, no_scores, recalibrated, score_rows, scoring_roles
+from offmap.workflow.scoring import (
+    assess,
+    at_suggested_rate,
+    entity_rows,
+    no_scores,
+    recalibrated,
+    score_rows,
+    scoring_roles,
+)
 
 __all__ = [
     "Estimator",
@@ -26,6 +34,7 @@ __all__ = [
     "Standing",
     "add_entities",
     "assess",
+    "at_suggested_rate",
     "compare",
     "configure",
     "configure_all",

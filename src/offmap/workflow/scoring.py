@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from offmap.base import OpenSetClassifier
+from offmap.calibration import SuggestedRate
 from offmap.collaborative.base import EntityDetector
 from offmap.data import Data, TableEncoder, TextEncoder
 from offmap.data.roles import Roles
@@ -20,6 +21,20 @@ def assess(model: Estimator, data: Data) -> Verdict:
     require_readable(model, data)
     rows = rows_for(model, data)
     return model.assess(rows, entities_of(model, data)) if isinstance(model, EntityDetector) else model.assess(rows)
+
+
+def at_suggested_rate(model: Estimator, data: Data) -> tuple[Estimator, SuggestedRate]:
+    """The model at the false-alarm rate that the rows suggest, and what to expect of it; as it is if none is novel.
+
+    Args:
+        model: A fitted model.
+        data: The rows, normal and novel ones as they come.
+    """
+    require_readable(model, data)
+    rows = rows_for(model, data)
+    entities = (entities_of(model, data),) if isinstance(model, EntityDetector) else ()
+    suggested = model.suggest_alpha(rows, *entities)
+    return (model.at(alpha=suggested.alpha) if suggested.novel_share else model), suggested
 
 
 def score_rows(
