@@ -62,15 +62,9 @@ def suggest_rate(p_value: FloatArray, *, false_alarm_cost: float = 1.0) -> Sugge
     normal = min(1.0, float(np.mean(p_value > _LAMBDA)) / (1 - _LAMBDA))
     rates, counts = np.unique(p_value[p_value <= _LAMBDA], return_counts=True)
     flagged = counts.cumsum() / len(p_value)
-    gain = flagged - (1 + false_alarm_cost) * normal * rates
+    found = flagged - normal * rates
+    gain = found - false_alarm_cost * normal * rates
     if len(gain) == 0 or gain.max() <= 0:
         return SuggestedRate(float(p_value.min()), 0.0, np.nan, np.nan)
-    best = int(gain.argmax())
-    return _expected(float(rates[best]), float(flagged[best]), normal)
-
-
-def _expected(alpha: float, flagged: float, normal: float) -> SuggestedRate:
-    """What to expect if a share ``flagged`` of the rows is flagged, of which ``normal * alpha`` are false alarms."""
-    found = flagged - normal * alpha
-    novel = max(1 - normal, found)
-    return SuggestedRate(alpha, novel, found / flagged, found / novel)
+    best, novel = int(gain.argmax()), max(1 - normal, float(found.max()))
+    return SuggestedRate(float(rates[best]), novel, float(found[best] / flagged[best]), float(found[best] / novel))
