@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offmap.calibration import suggest_rate
+from offmap.base import OpenSetClassifier
+from offmap.calibration import p_values, suggest_rate
+from offmap.labels import choose_unknown_label
 from offmap.metrics import auroc, open_set_summary
 
 # Thresholds among which the best one in hindsight is looked for.
@@ -43,23 +45,34 @@ class OpenSetTask(NamedTuple):
 def score(method: Any, task: OpenSetTask) -> dict[str, float]:
     """Fits the method and scores its answers to the test rows at several thresholds.
 
-    The thresholds are the method's own, the one that rejects 12 % of the development rows, and the one at the rate of
-    false alarms that the unlabelled test rows suggest.
+    The thresholds are the method's own if it has one, the one that rejects 12 % of the development rows, and the one
+    at the rate of false alarms that the unlabelled test rows suggest.
     """
     start = perf_counter()
     model = method.fit(task.X, task.y)
-    calibrated = model.recalibrate(task.X_dev)
-    answers = model.predict(task.X_test)
+    novelty, closest = answered(model, task.X_test)
     seconds = perf_counter() - start
-    found = open_set_summary(task.y_test, answers, task.known, model.unknown_label_)
-    novelty, closest = model.novelty(task.X_test), model.predict_closed(task.X_test)
-    is_known = np.isin(task.y_test, task.known)
+    unknown, is_known = choose_unknown_label(task.known, None), np.isin(task.y_test, task.known)
+    found: dict[str, float] = {}
+    if isinstance(model, OpenSetClassifier):
+        answers = np.where(novelty > model.threshold_, unknown, closest)
+        found |= open_set_summary(task.y_test, answers, task.known, unknown)
+    p_value = p_values(np.sort(model.novelty(task.X_dev)), novelty)
     return found | {
-        **at_rates(calibrated.p_value(task.X_test), closest, model.unknown_label_, task),
-        "best f1": best_f1(novelty, closest, model.unknown_label_, task),
+        **at_rates(p_value, closest, unknown, task),
+        "best f1": best_f1(novelty, closest, unknown, task),
         "auroc": auroc(novelty[is_known], novelty[~is_known]),
         "seconds": seconds,
     }
+
+
+def answered(model: Any, X: NDArray[Any]) -> tuple[Floats, NDArray[Any]]:
+    """The novelty and the likeliest known class of each row, in one pass where the model can do so."""
+    if not isinstance(model, OpenSetClassifier):
+        return model.novelty(X), model.predict_closed(X)
+    verdict = model.assess(X)
+    assert verdict.closest is not None
+    return verdict.novelty, verdict.closest
 
 
 def at_rates(p_value: Floats, closest: NDArray[Any], unknown: Any, task: OpenSetTask) -> dict[str, float]:

@@ -6,20 +6,19 @@ from typing import Any, Literal, Self, final
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 
-from offmap.labels import choose_unknown_label
 from offmap.nets import Standardise
 from offmap.openset.adapter import Adapter, fit_adapter, fit_scale
 from offmap.random_state import local_seed
-from offmap_bench.held_out_rate import HeldOutRate
 
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class PlainScore(HeldOutRate):
-    """Labels rows by logistic regression, and rejects those whose plain score is above a quantile of held-out rows.
+class PlainScore(BaseEstimator):
+    """Labels rows by logistic regression, and scores how novel they are.
 
     Args:
         score: "nearest" is the distance to the nearest training row, "max logit" the largest logit of the logistic
@@ -27,18 +26,20 @@ class PlainScore(HeldOutRate):
         adapter_epochs: Passes over the rows that adapt them to the known classes; 0 leaves them as they are.
         penalty: L2 penalty of the logistic regression.
         encoder: Turns texts into rows first; it is fitted to the training texts.
+        random_state: Seed of the adapter.
 
     Example:
         >>> X, y = np.eye(2)[np.arange(40) % 2] + np.arange(40)[:, None] / 1000, np.arange(40) % 2
-        >>> model = PlainScore(random_state=0).fit(X, y).recalibrate(X + 0.01)
-        >>> model.predict([[1.0, 0.0], [0.0, 1.0], [9.0, 9.0]])
-        array([ 0,  1, -1])
+        >>> model = PlainScore(random_state=0).fit(X, y)
+        >>> model.predict_closed([[1.0, 0.0], [0.0, 1.0]]), model.novelty([[1.0, 0.0], [9.0, 9.0]]).round(0)
+        (array([0, 1]), array([ 0., 24.]))
     """
 
     score: Literal["nearest", "max logit"] = "nearest"
     adapter_epochs: int = 2
     penalty: float = 3e-3
     encoder: Any = None
+    random_state: int | None = None
 
     def fit(self, X: NDArray[Any], y: NDArray[Any]) -> Self:
         """Fits the encoder, the classifier and the neighbours."""
@@ -48,8 +49,6 @@ class PlainScore(HeldOutRate):
         rows = self._space(X)
         self._logistic = LogisticRegression(C=1 / (self.penalty * len(rows)), max_iter=1000).fit(rows, y)
         self._neighbours = NearestNeighbors(n_neighbors=1).fit(rows)
-        self.unknown_label_ = choose_unknown_label(self._logistic.classes_, None)
-        self.threshold_ = np.inf
         return self
 
     def _fit_space(self, X: NDArray[Any], y: NDArray[Any]) -> None:

@@ -6,33 +6,32 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
+from sklearn.base import BaseEstimator
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from offmap.data import TextEncoder
-from offmap.labels import choose_unknown_label
-from offmap_bench.held_out_rate import HeldOutRate
 
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class WordLogits(HeldOutRate):
-    """Labels texts by logistic regression on their embedding and their words, and rejects low largest logits.
+class WordLogits(BaseEstimator):
+    """Labels texts by logistic regression on their embedding and their words; low largest logits are novel.
 
     Args:
         weight: Weight of the words and pairs of words, by TF-IDF, beside the embedding.
         C: Inverse strength of the penalty.
+        random_state: Not used: nothing is random.
     """
 
     weight: float = 2.0
     C: float = 100.0
+    random_state: int | None = None
 
     def fit(self, X: NDArray[Any], y: NDArray[Any]) -> Self:
         """Fits the words and the classifier."""
         self._words = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), min_df=2).fit(X)
         self._logistic = LogisticRegression(C=self.C, max_iter=300).fit(self._features(X), y)
-        self.unknown_label_ = choose_unknown_label(self._logistic.classes_, None)
-        self.threshold_ = np.inf
         return self
 
     def _features(self, texts: NDArray[Any]) -> csr_matrix:

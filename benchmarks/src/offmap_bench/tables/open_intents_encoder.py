@@ -17,7 +17,6 @@ from offmap_bench.open_set_scoring import OpenSetTask, score
 from offmap_bench.plain_scores import PlainScore
 from offmap_bench.table import Table
 from offmap_bench.tables.open_intents import (
-    ALPHA,
     COMPARED,
     FORMATS,
     HIGHER,
@@ -119,8 +118,8 @@ ENCODER = Table(
     rows={
         "MSP": own(MSPClassifier),
         "ANS": own(ANSClassifier),
-        "nearest neighbour": PlainScore(score="nearest", alpha=ALPHA),
-        "max logit": PlainScore(score="max logit", alpha=ALPHA),
+        "nearest neighbour": PlainScore(score="nearest"),
+        "max logit": PlainScore(score="max logit"),
     },
     measure=measure_frozen,
     seeds={"cpu": range(3)},
@@ -137,8 +136,8 @@ TUNED_ENCODER = Table(
     rows={
         "MSP": own(MSPClassifier),
         "ANS": own(ANSClassifier, space="raw"),
-        "nearest neighbour": PlainScore(score="nearest", alpha=ALPHA, adapter_epochs=0),
-        "max logit": PlainScore(score="max logit", alpha=ALPHA, adapter_epochs=0),
+        "nearest neighbour": PlainScore(score="nearest", adapter_epochs=0),
+        "max logit": PlainScore(score="max logit", adapter_epochs=0),
     },
     measure=measure_tuned,
     seeds={"cpu": range(3)},

@@ -10,7 +10,7 @@ from offmap_bench.open_shares import SHARES
 from offmap_bench.plain_scores import PlainScore
 from offmap_bench.table import Table
 from offmap_bench.tables.decision_rules import sub_open_setting
-from offmap_bench.tables.open_intents import ALPHA, COMPARED, FORMATS, HIGHER, SCORED, own, texts_of
+from offmap_bench.tables.open_intents import COMPARED, FORMATS, HIGHER, SCORED, own, texts_of
 from offmap_bench.tables.open_intents_shell import SHELL, score_sub_open
 from offmap_bench.word_logits import WordLogits
 
@@ -71,9 +71,9 @@ NGRAMS = Table(
     caption="The nine settings on embeddings with features of letters, which keep the words that name a topic.",
     rows={
         "ANS": own(ANSClassifier),
-        "nearest neighbour": PlainScore(score="nearest", alpha=ALPHA),
-        "max logit": PlainScore(score="max logit", alpha=ALPHA),
-        "max logit, all words": WordLogits(alpha=ALPHA),
+        "nearest neighbour": PlainScore(score="nearest"),
+        "max logit": PlainScore(score="max logit"),
+        "max logit, all words": WordLogits(),
     },
     columns=COMPARED.columns,
     metrics=SCORED,

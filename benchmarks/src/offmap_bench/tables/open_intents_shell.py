@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from offmap.metrics import auroc
 from offmap.openset import ANSClassifier
+from offmap_bench.open_set_scoring import ALPHA
 from offmap_bench.open_shares import OPEN, SHARES, Scored
 from offmap_bench.table import Table
 from offmap_bench.tables.decision_rules import RATIOS, sub_open_setting
-from offmap_bench.tables.open_intents import ALPHA, COMPARED, SETS, column, own
+from offmap_bench.tables.open_intents import COMPARED, SETS, column, own
 
 METRICS = ("auroc", "f1", "f1 at 12 %", "best f1", "false alarms")
 ANS: dict[str, Any] = {
