@@ -111,7 +111,9 @@ def test_thresholds_are_chosen_while_scoring(run: Run) -> None:
 
 def test_the_rows_suggest_a_rate(run: Run, tmp_path: Path) -> None:
     model, today = offmap.load("model.safetensors"), pd.read_csv("today.csv")
-    mixed = pd.concat([today, today.assign(**{name: 99 + today[name] for name in today.select_dtypes("float")})])
+    far = today.copy()
+    far[far.select_dtypes("float").columns] += 99
+    mixed: pd.DataFrame = pd.concat([today, far])
     mixed.to_csv(tmp_path / "mixed.csv", index=False)
     suggested = model.suggest_alpha(mixed)
     done = run("score", "model.safetensors", tmp_path / "mixed.csv", "--alpha", "auto")

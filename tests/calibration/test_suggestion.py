@@ -86,8 +86,13 @@ def test_folds_and_classes_have_a_suggestion_too() -> None:
     from sklearn.linear_model import LogisticRegression
 
     X, y = load_iris(return_X_y=True)
-    shared = {"novelty_score": "mahalanobis", "by_class": "predicted", "random_state": 0}
-    model = Guarded(LogisticRegression(max_iter=500), calibration="cv", **shared)
+    model = Guarded(
+        LogisticRegression(max_iter=500),
+        novelty_score="mahalanobis",
+        calibration="cv",
+        by_class="predicted",
+        random_state=0,
+    )
     found = model.fit(X, y).suggest_alpha(np.concatenate([X, X + 20]))
     assert found.novel_share == pytest.approx(0.5, abs=0.1)
 

@@ -69,8 +69,8 @@ def measure_frozen(method: Any, title: str, seed: int) -> dict[str, float]:
 
 def with_letters(vectors: Vectors, texts: OpenSetTask, seed: int) -> Vectors:
     """Appends features of letters, which are learnt from the training texts, as ``TextEncoder`` does."""
-    letters = NgramFeatures.fit(texts.X, seed)
-    given = {"train": texts.X, "dev": texts.X_dev, "test": texts.X_test}
+    given = {"train": list(texts.X), "dev": list(texts.X_dev), "test": list(texts.X_test)}
+    letters = NgramFeatures.fit(given["train"], seed)
     return {split: letters.beside(vectors[split], given[split], WEIGHT) for split in given}
 
 
