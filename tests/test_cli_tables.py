@@ -130,6 +130,8 @@ def test_the_rows_of_entities_suggest_a_rate_too(run: Run) -> None:
     done = run("score", "ratio.safetensors", "readings.csv", "--alpha", "auto")
     assert done.code == 0
     assert "novel" in done.err
+    unknown = run("score", "ratio.safetensors", "new.csv", "--alpha", "auto")
+    assert (unknown.code, "by rows of known entities only" in unknown.err) == (2, True)
 
 
 def test_a_table_without_rows_has_no_scores(run: Run, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
+from offmap.calibration import SuggestedRate
 from offmap.collaborative.base import EntityDetector
 from offmap.collaborative.ids import check_ids
 from offmap.verdict import Verdict
@@ -42,6 +43,14 @@ def assess_entities(
     if new == "flag":
         return _flagged(entities, verdict, known), every
     return verdict or _flagged(entities[:0], None, known[:0]), every[known]
+
+
+def suggest_for_entities(model: EntityDetector, rows: Any, entities: NDArray[Any]) -> SuggestedRate:
+    """The false-alarm rate that the rows of known entities suggest."""
+    known = is_known(model, entities)
+    if not known.any():
+        raise ValueError("a rate can be suggested by rows of known entities only, and there is none")
+    return model.suggest_alpha(_at(rows, known), entities[known])
 
 
 def add_entities(model: EntityDetector, rows: Any, entities: NDArray[Any]) -> EntityDetector:

@@ -12,7 +12,7 @@ from offmap.collaborative.base import EntityDetector
 from offmap.data import Data, TableEncoder, TextEncoder
 from offmap.data.roles import Roles
 from offmap.verdict import Verdict
-from offmap.workflow.entities import NewEntities, assess_entities
+from offmap.workflow.entities import NewEntities, assess_entities, suggest_for_entities
 from offmap.workflow.fitting import Estimator, encoder_of, entities_of
 
 
@@ -32,8 +32,10 @@ def at_suggested_rate(model: Estimator, data: Data) -> tuple[Estimator, Suggeste
     """
     require_readable(model, data)
     rows = rows_for(model, data)
-    entities = (entities_of(model, data),) if isinstance(model, EntityDetector) else ()
-    suggested = model.suggest_alpha(rows, *entities)
+    if isinstance(model, EntityDetector):
+        suggested = suggest_for_entities(model, rows, entities_of(model, data))
+    else:
+        suggested = model.suggest_alpha(rows)
     return (model.at(alpha=suggested.alpha) if suggested.novel_share else model), suggested
 
 

@@ -91,8 +91,8 @@ PAGE = Page(
         "BERT base, last two layers tuned": "all-MiniLM-L6-v2, frozen, with features of letters beside it; alone in "
         "`open-intents`; with the last layer tuned in `open-intents-tuned`; all-mpnet-base-v2, of the size of BERT, "
         "frozen, with letters, in `open-intents-encoder`",
-        "rejects what every head rejects": "by setting, the rate of false alarms that the test rows suggest, without their "
-        "labels; as means also the thesis's rule, and 12 % of the development rows",
+        "rejects what every head rejects": "by setting, the rate of false alarms that the test rows suggest, without "
+        "their labels; as means also the thesis's rule, and 12 % of the development rows",
         "heads with two hidden layers": "one hidden layer",
         "heads trained one after another, up to 20 passes": "all heads side by side, a fixed number of steps",
         "radius 8 for every class": "2.4 times the root mean square distance of two rows of the class",
