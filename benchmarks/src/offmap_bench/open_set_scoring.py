@@ -11,6 +11,8 @@ from offmap.calibration import p_values, suggest_rate
 from offmap.labels import choose_unknown_label
 from offmap.metrics import auroc, open_set_summary
 
+# By the method's own rule; undefined if it has none.
+OWN_RULE = ("accuracy", "f1", "f1_open", "f1_known")
 # Thresholds among which the best one in hindsight is looked for.
 _THRESHOLDS = 60
 # Share of the development rows that a threshold rejects; chosen by the table open-intents-threshold.
@@ -53,10 +55,10 @@ def score(method: Any, task: OpenSetTask) -> dict[str, float]:
     novelty, closest = answered(model, task.X_test)
     seconds = perf_counter() - start
     unknown, is_known = choose_unknown_label(task.known, None), np.isin(task.y_test, task.known)
-    found: dict[str, float] = {}
+    found = dict.fromkeys(OWN_RULE, np.nan)
     if isinstance(model, OpenSetClassifier):
         answers = np.where(novelty > model.threshold_, unknown, closest)
-        found |= open_set_summary(task.y_test, answers, task.known, unknown)
+        found = open_set_summary(task.y_test, answers, task.known, unknown)
     p_value = p_values(np.sort(model.novelty(task.X_dev)), novelty)
     return found | {
         **at_rates(p_value, closest, unknown, task),
