@@ -79,6 +79,45 @@ def test_classifiers_name_the_unknown_and_models_are_saved_with_their_weights(tm
     assert load(tmp_path / "model.safetensors").p_value(fresh).tobytes() == detector.p_value(fresh).tobytes()
 
 
+def test_the_file_of_a_foreign_model_is_loaded_with_it(tmp_path: Any) -> None:
+    X, recent = RNG.normal(size=(900, 2)), RNG.normal(size=(300, 2)) + 0.3
+    classifier = LogisticRegression().fit(X[:300], (X[:300, 0] > 0).astype(int))
+    model = Reweighted(Guarded(classifier).calibrate(X[300:600])).fit(X[600:], recent)
+    model.save(tmp_path / "model.safetensors")
+    loaded = load(tmp_path / "model.safetensors", model=classifier)
+    assert loaded.assess(recent).to_frame().equals(model.assess(recent).to_frame())
+    with pytest.raises(ValueError, match=r"saved without its .*LogisticRegression; give it as model="):
+        load(tmp_path / "model.safetensors")
+    other = LogisticRegression().fit(X[:300], (X[:300, 1] > 0).astype(int))
+    with pytest.raises(ValueError, match="scores the rows stored in the file differently"):
+        load(tmp_path / "model.safetensors", model=other)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda X: Reweighted(LogisticRegression().fit(X, X[:, 0] > 0)).fit(X, X), "model must be one of Offmap"),
+        (lambda X: Reweighted(Calibrated(spread, confidence=0.9).calibrate(X)).fit(X, X), "model has confidence"),
+        (lambda X: Reweighted(_by_class(X)).fit(X, X), "model has by_class, which weights do not keep"),
+        (lambda X: Reweighted(_plain(X)).fit(X[0], X), "X_calibration must be .* got shape"),
+        (lambda X: Reweighted(_plain(X)).fit(X, [["a", "b"]]), "X_recent must be rows of numbers"),
+        (lambda X: Reweighted(_plain(X)).fit(X, [[0.0, 1.0], [0.0, np.nan]]), "X_recent holds NaN .* in row 1"),
+        (lambda X: Reweighted(_plain(X)).fit(X, X).assess(np.full((1, 2), np.inf)), "X holds NaN .* in row 0"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_weighted_is_named(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(np.random.default_rng(0).normal(size=(200, 2)))
+
+
+def _plain(X: Any) -> Any:
+    return Calibrated(spread).calibrate(X)
+
+
+def _by_class(X: Any) -> Any:
+    return Guarded(LogisticRegression(), by_class="actual", random_state=0).fit(X, (X[:, 0] > 0).astype(int))
+
+
 def test_entities_are_not_reweighted() -> None:
     X = RNG.normal(size=(100, 2))
     model = EntityGaussianDetector(calibration=0.3, random_state=0).fit(X, np.arange(100) % 2)
