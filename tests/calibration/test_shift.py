@@ -45,6 +45,16 @@ def test_the_rate_holds_after_a_shift_that_breaks_the_plain_one() -> None:
     assert 0.07 < np.mean(weighted) < 0.12
 
 
+def test_a_p_value_that_is_exactly_the_rate_is_flagged() -> None:
+    model = Reweighted(Calibrated(spread).calibrate(RNG.normal(size=(500, 2))))
+    model.fit(RNG.normal(size=(500, 2)), RNG.normal(size=(500, 2)))
+    model.calibration_novelty_, model.weights_ = np.arange(19.0) / 1000, np.ones(19)
+    model.coef_, model.intercept_ = np.zeros(2), 0.0
+    verdict = model.assess(np.array([[0.0, 9.0], [0.0, 0.00875]]))
+    assert verdict.p_value.tolist() == [0.05, 0.1]
+    assert verdict.novel.tolist() == [True, False]
+
+
 def test_without_a_shift_all_rows_count() -> None:
     model = Calibrated(spread).calibrate(RNG.normal(size=(500, 2)))
     shifted = Reweighted(model).fit(RNG.normal(size=(500, 2)), RNG.normal(size=(500, 2)))
