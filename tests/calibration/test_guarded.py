@@ -219,6 +219,13 @@ def test_two_classes_without_probabilities_keep_their_names() -> None:
     assert (model.predict_closed(X[two]) == classifier.predict(X[two])).all()
 
 
+def test_a_logit_of_minus_infinity_is_a_class_that_is_impossible() -> None:
+    logits = np.random.default_rng(0).normal(size=(60, 3))
+    logits[::2, 2] = -np.inf
+    model = Guarded().calibrate(Outputs(logits=logits))
+    assert (model.predict_proba(Outputs(logits=logits))[::2, 2] == 0).all()
+
+
 def test_features_that_a_score_does_not_read_may_be_missing() -> None:
     logits = np.random.default_rng(0).normal(size=(60, 3))
     outputs = Outputs(np.full((60, 2), np.nan), logits)

@@ -89,8 +89,12 @@ def require_finite(outputs: Outputs, name: str, parts: Collection[str]) -> None:
     """Refuses rows of which the model computed no number in the ``parts`` that are read; ``name`` is what they are."""
     for part in sorted(parts):
         values = getattr(outputs, part)
-        if values is not None and not (finite := values.isfinite().all(dim=1)).all():
-            row = int((~finite).nonzero()[0])
+        if values is None:
+            continue
+        # A logit of minus infinity says that a class is impossible.
+        fits = values.isfinite() | (values.isneginf() if part == "logits" else False)
+        if not fits.all():
+            row = int((~fits.all(dim=1)).nonzero()[0])
             raise ValueError(f"row {row} of {name} has NaN or infinite {part}; leave it out, or mend the model")
 
 

@@ -133,7 +133,7 @@ class Guarded(PromisedClassifier, BaseEstimator):
             X: The rows that set the threshold.
             y: Their classes, which ``by_class`` needs. They are checked: a row of another class is novel itself.
             reference: Rows that the score compares with, for scores that read features: the classifier's training
-                rows, say. They must not be among ``X``.
+                rows, say. They must not be among ``X``. Without them "auto" reads logits alone.
             y_reference: The classes of these rows.
         """
         self._start()
