@@ -51,7 +51,7 @@ def test_a_p_value_that_is_exactly_the_rate_is_flagged() -> None:
     model.calibration_novelty_, model.weights_ = np.arange(19.0) / 1000, np.ones(19)
     model.coef_, model.intercept_ = np.zeros(2), 0.0
     verdict = model.assess(np.array([[0.0, 9.0], [0.0, 0.00875]]))
-    assert verdict.p_value.tolist() == [0.05, 0.1]
+    assert np.asarray(verdict.p_value).tolist() == [0.05, 0.1]
     assert verdict.novel.tolist() == [True, False]
 
 
