@@ -181,14 +181,20 @@ def restore(path: str | os.PathLike[str], consent: Consent, model: Any = None) -
 def _answering(estimator: Any, model: Any) -> Any:
     """The estimator with its foreign model in place, once it has answered of the rows that the file holds."""
     try:
-        found = _with_model(estimator, model)
-        if _foreign(type(found))[0]:
-            found._check_answers()
-        return found
+        holder = _with_model(_holder(estimator), model)
+        if _foreign(type(holder))[0]:
+            holder._check_answers()
+        return estimator
     except ModelFileError:
         raise
     except Exception as error:  # as in _restored
         raise ModelFileError(f"its content does not fit {type(estimator).__name__}: {reason_of(error)}") from None
+
+
+def _holder(estimator: Any) -> Any:
+    """The estimator whose foreign model a file lacks: this one, or the one that it wraps."""
+    wrapped = getattr(estimator, getattr(type(estimator), "wraps", ""), None)
+    return estimator if wrapped is None else _holder(wrapped)
 
 
 def _with_model(estimator: Any, model: Any) -> Any:

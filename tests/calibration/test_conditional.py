@@ -1,13 +1,19 @@
 """Rates that hold for this very model."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
+from sklearn.ensemble import IsolationForest
+from sklearn.linear_model import LogisticRegression
 
+from offmap import Calibrated, Guarded
 from offmap.calibration import CalibrationWarning, Promise, conditional_p_values, rows_needed, threshold
 from offmap.calibration.conditional import rows_above
+from offmap.density import NearestNeighborDetector
 
 
 @settings(deadline=None)
@@ -68,3 +74,23 @@ def test_too_few_rows_are_told_how_many_are_needed() -> None:
 def test_p_values_are_enlarged_at_any_confidence(confidence: float) -> None:
     p = np.arange(1, 102) / 101
     assert (conditional_p_values(100, p, confidence) >= p).all()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        NearestNeighborDetector(calibration=0.5, confidence=0.9, random_state=0),
+        Calibrated(IsolationForest(n_estimators=5), calibration=0.5, confidence=0.9, random_state=0),
+        Guarded(LogisticRegression(), calibration=0.5, confidence=0.9, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_kind_of_model_places_its_threshold_by_the_confidence(model: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, fresh = rng.normal(size=(400, 3)), rng.normal(size=(300, 3))
+    model.fit(X, (X[:, 0] > 0).astype(int))
+    for fitted in (model, model.recalibrate(fresh)):
+        held_out = fitted.calibration_novelty_
+        assert fitted.threshold_ == held_out[len(held_out) - 1 - rows_above(len(held_out), 0.05, 0.9)]
+        assert fitted.threshold_ > threshold(held_out, 0.05)
+        assert "by this very model, with confidence 0.9" in fitted.promise_in_words

@@ -43,6 +43,26 @@ def test_trimmed_rows_neither_train_nor_calibrate(contamination: Any, kind: str)
     assert "looked novel and were left out" in model.promise_in_words
 
 
+def test_a_fitted_model_is_calibrated_without_the_rows_that_look_novel() -> None:
+    train, fresh, novel = contaminated(0)
+    fitted = LocalOutlierFactor(novelty=True).fit(fresh[:1000])
+    blind = Calibrated(fitted, alpha=0.005).calibrate(train)
+    model = Calibrated(fitted, alpha=0.005, contamination=0.03).calibrate(train)
+    assert (blind.predict(novel) == -1).mean() < 0.5
+    assert (model.predict(novel) == -1).mean() > 0.95
+    assert model.trimmed_ == pytest.approx(0.03)
+    assert len(model.calibration_novelty_) == 1455
+    assert "0.03 of the rows looked novel and were left out" in model.promise_in_words
+    assert Calibrated(fitted, contamination="auto").calibrate(train).trimmed_ > 0.019
+
+
+def test_rows_that_recalibrate_are_not_trimmed_and_the_words_say_nothing_of_it() -> None:
+    train, fresh, _ = contaminated(0)
+    model = NearestNeighborDetector(contamination=0.03, random_state=0).fit(train).recalibrate(fresh)
+    assert len(model.calibration_novelty_) == len(fresh)
+    assert "left out" not in model.promise_in_words
+
+
 def test_no_row_is_judged_by_a_model_that_was_trained_on_it() -> None:
     judged: list[int] = []
 

@@ -181,3 +181,18 @@ def test_within_a_step_the_surprise_grows_with_the_novelty_to_any_model() -> Non
         found = surprise(folds, rows)
         assert (np.diff(found) > 0).all()
         assert np.ptp(np.ceil(5 * np.exp(-found))) == 0
+
+
+def test_rows_that_recalibrate_the_models_of_the_folds_keep_the_rate_of_held_out_rows() -> None:
+    model = NearestNeighborDetector(calibration="cv", random_state=0).fit(X)
+    assert "5 models; at most twice as much is proven" in model.promise_in_words
+    assert "5 models; at most twice as much is proven" in model.at(alpha=0.1).promise_in_words
+    assert "at most 0.05, over the draw of the 500 held-out rows" in model.recalibrate(FRESH).promise_in_words
+
+
+def test_folds_are_drawn_at_random_so_that_rows_in_a_rhythm_are_spread() -> None:
+    groups = np.zeros(100, dtype=np.int64)
+    one, two = (fold_splits(groups, 5, np.random.default_rng(seed)) for seed in (0, 1))
+    for split in (*one, *two):
+        assert np.bincount(split.held_out % 5, minlength=5).max() < 15
+    assert any((a.held_out != b.held_out).any() for a, b in zip(one, two, strict=True))

@@ -128,6 +128,25 @@ def test_a_score_of_ones_own_decides() -> None:
             lambda: Guarded(DummyClassifier(), novelty_score="energy").fit(X, Y),
             "all 270 calibration rows have the same score",
         ),
+        (
+            lambda: Calibrated(LogisticRegression()).fit(X),
+            "estimator is the classifier LogisticRegression; put it into",
+        ),
+        (
+            lambda: Calibrated(make_pipeline(PCA(2), LogisticRegression()).fit(X, Y)).calibrate(X),
+            "estimator is the classifier LogisticRegression; put it into Guarded",
+        ),
+        (lambda: Guarded(IsolationForest()).fit(X, Y), "classifier IsolationForest has no classes_; put an outlier"),
+        (lambda: Guarded(OneClassSVM().fit(X)).calibrate(X), "classifier OneClassSVM has no classes_"),
+        (lambda: Calibrated(lambda rows: ["novel"] * len(rows)).calibrate(X), "one number per row as its score"),
+        (
+            lambda: Guarded(RandomForestClassifier(9), novelty_score="energy").fit(X, Y),
+            "Energy reads the energy, which is the same for all rows",
+        ),
+        (
+            lambda: Guarded(RandomForestClassifier(9), novelty_score="rank_mean").fit(X, Y),
+            "RankMean reads the energy, which is the same for all rows",
+        ),
     ],
 )
 def test_what_cannot_be_calibrated_is_named(make: Any, message: str) -> None:
@@ -156,3 +175,28 @@ def test_a_score_that_is_nan_is_refused_with_its_row() -> None:
     model = Calibrated(lambda rows: np.asarray(rows)[:, 0]).calibrate(np.arange(40.0)[:, None])
     with pytest.raises(ValueError, match="the model gave NaN as the score of row 1"):
         model.novelty([[0.0], [np.nan], [2.0]])
+
+
+def test_a_forest_that_gives_probabilities_only_has_scores_that_need_no_energy() -> None:
+    for score in ("max_softmax", "max_logit", "gen", "auto"):
+        model = Guarded(RandomForestClassifier(50, random_state=0), novelty_score=score, alpha=0.2, random_state=0)
+        assert model.fit(X, Y).assess(NOVEL).novel.shape == (50,)
+
+
+def test_an_offmap_classifier_is_a_detector_too() -> None:
+    guarded = Guarded(LogisticRegression(), random_state=0).fit(X[:300], Y[:300])
+    model = Calibrated(guarded, alpha=0.1).calibrate(X[300:600])
+    assert (model.novelty(NOVEL) == guarded.novelty(NOVEL)).all()
+
+
+def test_fewer_rows_than_two_hundred_with_a_score_of_two_values_are_noticed() -> None:
+    with pytest.warns(CalibrationWarning, match=r"share one novelty, so that the rate of false alarms is 0\.0099"):
+        Calibrated(lambda rows: (rows[:, 0] > 0).astype(float)).calibrate(X[:100])
+
+
+def test_rows_that_cannot_recalibrate_are_refused() -> None:
+    model = Calibrated(lambda rows: np.asarray(rows)[:, 0]).calibrate(X)
+    with pytest.raises(ValueError, match="X has 0 samples; recalibrate needs at least 1"):
+        model.recalibrate(X[:0])
+    with pytest.raises(ValueError, match="all 30 calibration rows have the same score, 0"):
+        model.recalibrate(np.zeros((30, 4)))

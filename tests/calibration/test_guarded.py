@@ -41,6 +41,14 @@ class Net(nn.Module):
         return self.head(self.body(rows))
 
 
+class Unused(Net):
+    """A network with a layer that it does not run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spare = nn.Linear(20, 3)
+
+
 @pytest.fixture(scope="module")
 def pipeline() -> Any:
     return make_pipeline(PCA(20, random_state=0), LogisticRegression(max_iter=500)).fit(X[TRAIN], Y[TRAIN])
@@ -132,10 +140,24 @@ def constant(rows: Any) -> Any:
         (lambda net: Guarded(net).fit(X, Y), "fit cannot train a torch module"),
         (lambda net: Guarded(net, classes=["a", "b"]).calibrate(X), "logits have 7 columns, but there are 2 classes"),
         (lambda net: Guarded(net, novelty_score="vim", features="body").calibrate(X, reference=X, y_reference=Y),
-         "y holds the label 7, which the classifier never saw; it knows 0, 1"),
+         r"y_reference \(y of fit\) holds the label 7, which the classifier never saw; it knows 0, 1"),
         (lambda net: Guarded(net, novelty_score="mahalanobis", features="body").calibrate(X, reference=X),
          "needs the classes of the known rows"),
         (lambda net: Guarded(net, novelty_score=cast(Any, "distance")).calibrate(X), "novelty_score must be"),
+        (lambda net: Guarded(net, novelty_score="vim", features="body").calibrate(X, reference=X, y_reference=Y[:9]),
+         "y_reference must hold the class of each row of reference, which has 1797 rows"),
+        (lambda net: Guarded(net).calibrate(X, y_reference=Y), "of reference, which has 0 rows"),
+        (lambda net: Guarded(net).calibrate(X, Y), "y holds the label 7, which is no known class: 0, 1, 2"),
+        (lambda net: Guarded(net, classes=list("aabcdef")).calibrate(X), "classes holds a class twice"),
+        (lambda net: Guarded(net).calibrate(X[:, :5]), "X must be rows that Net takes; it says"),
+        (lambda net: Guarded(Unused(), features="spare", novelty_score="k_nearest").calibrate(X, reference=X),
+         "features names a layer that Unused does not use"),
+        (lambda net: Guarded().calibrate(Outputs(logits=np.full((40, 3), np.nan))),
+         "row 0 of X has NaN or infinite logits"),
+        (lambda net: Guarded(novelty_score="k_nearest").calibrate(Outputs(X, X), reference=Outputs(X + np.inf, X)),
+         r"row 0 of the known rows \(reference\) has NaN or infinite features"),
+        (lambda net: Guarded(novelty_score="k_nearest").calibrate(Outputs(X, X), reference=Outputs(X, X)).predict(
+            Outputs(X[:, :5], X)), "must be as wide as those that KNearest was fitted with"),
         (lambda net: Guarded().calibrate(X), "X must be Outputs"),
         (lambda net: Guarded().calibrate(Outputs(features=X)), "X has no logits"),
         (lambda net: Guarded().calibrate(Outputs(logits=X[:, 0])), "logits must have one row per row"),
@@ -195,3 +217,17 @@ def test_two_classes_without_probabilities_keep_their_names() -> None:
     classifier = LinearSVC().fit(X[two[::2]], Y[two[::2]])
     model = Guarded(classifier).calibrate(X[two[1::2]])
     assert (model.predict_closed(X[two]) == classifier.predict(X[two])).all()
+
+
+def test_a_logit_of_minus_infinity_is_a_class_that_is_impossible() -> None:
+    logits = np.random.default_rng(0).normal(size=(60, 3))
+    logits[::2, 2] = -np.inf
+    model = Guarded().calibrate(Outputs(logits=logits))
+    assert (model.predict_proba(Outputs(logits=logits))[::2, 2] == 0).all()
+
+
+def test_features_that_a_score_does_not_read_may_be_missing() -> None:
+    logits = np.random.default_rng(0).normal(size=(60, 3))
+    outputs = Outputs(np.full((60, 2), np.nan), logits)
+    model = Guarded(novelty_score="max_logit").calibrate(outputs, reference=outputs)
+    assert (model.novelty(outputs) == -logits.max(axis=1)).all()

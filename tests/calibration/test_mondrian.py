@@ -211,3 +211,15 @@ def test_what_cannot_be_combined_is_named() -> None:
         small(MSPClassifier, by_class="predicted", confidence=0.9).fit(X, y)
     with pytest.raises(ValueError, match='need rule="calibrated"'):
         small(MSPClassifier, by_class="predicted", rule="own").fit(X, y)
+
+
+@pytest.mark.parametrize("by", ["predicted", "actual"])
+def test_a_guarded_classifier_of_folds_decides_by_class(by: Any) -> None:
+    X, y = drawn(300, 0)
+    fresh, truth = drawn(600, 1)
+    model = guarded(calibration="cv", by_class=by).fit(X, y)
+    plain = guarded(calibration="cv").fit(X, y)
+    assert (model.p_value(fresh) != plain.p_value(fresh)).any()
+    # One threshold for all flags rows of the class that is spread most only.
+    assert plain.assess(fresh).novel[truth < 2].sum() < model.assess(fresh).novel[truth < 2].sum()
+    assert np.mean([c in kept for c, kept in zip(truth, model.predict_set(fresh), strict=True)]) > 0.9

@@ -1,5 +1,7 @@
 """Selecting rows with a bounded share of false alarms."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -46,6 +48,14 @@ def test_too_few_rows_are_told_how_many_would_do() -> None:
     assert rows_needed_to_select(0.1, 500) == 4999
     with pytest.raises(ValueError, match="fdr must be a number between 0 and 1"):
         model.select(np.zeros((5, 1)), fdr=2)
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("fdr", 0.0), ("window", 0), ("novel", 0)])
+def test_how_many_rows_are_needed_is_asked_with_numbers_that_make_sense(name: str, wrong: float) -> None:
+    asked: dict[str, Any] = {"fdr": 0.1, "window": 500, "novel": 25}
+    assert rows_needed_to_select(**asked) == 199
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        rows_needed_to_select(**asked | {name: wrong})
 
 
 def test_a_few_rows_are_judged_as_a_small_window() -> None:

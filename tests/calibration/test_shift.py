@@ -45,6 +45,16 @@ def test_the_rate_holds_after_a_shift_that_breaks_the_plain_one() -> None:
     assert 0.07 < np.mean(weighted) < 0.12
 
 
+def test_a_p_value_that_is_exactly_the_rate_is_flagged() -> None:
+    model = Reweighted(Calibrated(spread).calibrate(RNG.normal(size=(500, 2))))
+    model.fit(RNG.normal(size=(500, 2)), RNG.normal(size=(500, 2)))
+    model.calibration_novelty_, model.weights_ = np.arange(19.0) / 1000, np.ones(19)
+    model.coef_, model.intercept_ = np.zeros(2), 0.0
+    verdict = model.assess(np.array([[0.0, 9.0], [0.0, 0.00875]]))
+    assert np.asarray(verdict.p_value).tolist() == [0.05, 0.1]
+    assert verdict.novel.tolist() == [True, False]
+
+
 def test_without_a_shift_all_rows_count() -> None:
     model = Calibrated(spread).calibrate(RNG.normal(size=(500, 2)))
     shifted = Reweighted(model).fit(RNG.normal(size=(500, 2)), RNG.normal(size=(500, 2)))
@@ -77,6 +87,45 @@ def test_classifiers_name_the_unknown_and_models_are_saved_with_their_weights(tm
     detector = Reweighted(NearestNeighborDetector(random_state=0).fit(X[:600])).fit(X[600:], fresh)
     detector.save(tmp_path / "model.safetensors")
     assert load(tmp_path / "model.safetensors").p_value(fresh).tobytes() == detector.p_value(fresh).tobytes()
+
+
+def test_the_file_of_a_foreign_model_is_loaded_with_it(tmp_path: Any) -> None:
+    X, recent = RNG.normal(size=(900, 2)), RNG.normal(size=(300, 2)) + 0.3
+    classifier = LogisticRegression().fit(X[:300], (X[:300, 0] > 0).astype(int))
+    model = Reweighted(Guarded(classifier).calibrate(X[300:600])).fit(X[600:], recent)
+    model.save(tmp_path / "model.safetensors")
+    loaded = load(tmp_path / "model.safetensors", model=classifier)
+    assert loaded.assess(recent).to_frame().equals(model.assess(recent).to_frame())
+    with pytest.raises(ValueError, match=r"saved without its .*LogisticRegression; give it as model="):
+        load(tmp_path / "model.safetensors")
+    other = LogisticRegression().fit(X[:300], (X[:300, 1] > 0).astype(int))
+    with pytest.raises(ValueError, match="scores the rows stored in the file differently"):
+        load(tmp_path / "model.safetensors", model=other)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda X: Reweighted(LogisticRegression().fit(X, X[:, 0] > 0)).fit(X, X), "model must be one of Offmap"),
+        (lambda X: Reweighted(Calibrated(spread, confidence=0.9).calibrate(X)).fit(X, X), "model has confidence"),
+        (lambda X: Reweighted(_by_class(X)).fit(X, X), "model has by_class, which weights do not keep"),
+        (lambda X: Reweighted(_plain(X)).fit(X[0], X), "X_calibration must be .* got shape"),
+        (lambda X: Reweighted(_plain(X)).fit(X, [["a", "b"]]), "X_recent must be rows of numbers"),
+        (lambda X: Reweighted(_plain(X)).fit(X, [[0.0, 1.0], [0.0, np.nan]]), "X_recent holds NaN .* in row 1"),
+        (lambda X: Reweighted(_plain(X)).fit(X, X).assess(np.full((1, 2), np.inf)), "X holds NaN .* in row 0"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_weighted_is_named(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(np.random.default_rng(0).normal(size=(200, 2)))
+
+
+def _plain(X: Any) -> Any:
+    return Calibrated(spread).calibrate(X)
+
+
+def _by_class(X: Any) -> Any:
+    return Guarded(LogisticRegression(), by_class="actual", random_state=0).fit(X, (X[:, 0] > 0).astype(int))
 
 
 def test_entities_are_not_reweighted() -> None:

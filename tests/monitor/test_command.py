@@ -39,3 +39,21 @@ def test_the_wrong_file_for_the_state_is_named(tmp_path: Path) -> None:
     ended = CliRunner().invoke(app, [*given, str(tmp_path / "state.json")])
     assert isinstance(ended.exception, ValueError)
     assert "must end in .safetensors" in str(ended.exception)
+
+
+def test_a_state_goes_on_with_its_own_model_and_level(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for seed, name in enumerate(("model.safetensors", "other.safetensors")):
+        ECODDetector(calibration=0.5, random_state=seed).fit(rng.normal(size=(100, 3))).save(tmp_path / name)
+    np.save(tmp_path / "rows.npy", rng.normal(size=(20, 3)))
+
+    def run(model: str, *options: str) -> str:
+        given = ["monitor", str(tmp_path / model), str(tmp_path / "rows.npy"), "--quiet", *options]
+        ended = CliRunner().invoke(app, [*given, "--state", str(tmp_path / "state.safetensors")])
+        return str(ended.exception) if ended.exception else ended.stdout
+
+    assert json.loads(run("model.safetensors", "--level", "50"))["level"] == 50
+    assert json.loads(run("model.safetensors"))["rows"] == 40
+    assert json.loads(run("model.safetensors", "--level", "50"))["rows"] == 60
+    assert "--level must be that of" in run("model.safetensors", "--level", "100")
+    assert "was started with another model or other calibration rows" in run("other.safetensors")

@@ -124,3 +124,18 @@ def test_the_change_is_after_the_last_of_equal_minima() -> None:
 def test_the_advice_counts_the_rows_since_the_change() -> None:
     drift = Drift(rows=600, log_capital=7.1, level=100.0, alarm_row=432, since=301, calibration_rows=500)
     assert "(299 so far; it was calibrated on 500)" in drift.advice
+
+
+def test_an_alarm_inside_a_batch_stays_raised_though_the_capital_falls_again() -> None:
+    rng = np.random.default_rng(0)
+    calibration = rng.normal(size=500)
+    # A burst that just raises the alarm; among 3,000 rows after it the capital is lost again.
+    stream = np.concatenate([rng.normal(2, 1, size=30), rng.normal(size=3000)])
+    whole, parts = (DriftMonitor(random_state=0).fit(calibration) for _ in range(2))
+    whole.update(stream)
+    for part in np.split(stream, [10, 20, 30, 1000]):
+        parts.update(part)
+    assert whole.drift.alarm
+    assert whole.drift.log_capital < np.log(100)
+    assert whole.drift == parts.drift
+    assert whole.alarm_row_ == int((whole.path_ >= np.log(100)).argmax())

@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from offmap import parameters, persist
 from offmap.arrays import FloatArray
-from offmap.calibration.contamination import Contamination, ordinary_rows
+from offmap.calibration.contamination import Contamination, looks_normal, ordinary_rows
 from offmap.calibration.contract import PromisedDetector
 from offmap.calibration.cv import Folds, fit_members, fold_splits
 from offmap.calibration.fingerprint import Fingerprint
-from offmap.calibration.foreign import checked_scores, novelty_function, require_spread, row_count
+from offmap.calibration.foreign import checked_scores, novelty_function, require_detector, require_spread, row_count
 from offmap.calibration.notices import warn_of_company
 from offmap.calibration.split import Split, hold_out
 from offmap.calibration.surprise import surprise_steps
@@ -37,7 +37,8 @@ class Calibrated(PromisedDetector, BaseEstimator):
         confidence: Probability that the rate of this very model is at most ``alpha``, such as 0.9. By default the rate
             holds on average over models fitted like this one.
         contamination: Share of the rows that may be novel themselves; so many of the rows that look most novel to a
-            model of other rows are left out before the fit. "auto" leaves out those far beyond the rest.
+            model of other rows are left out before the fit, or by ``calibrate``. "auto" leaves out those far beyond the
+            rest.
         random_state: Seed of the split, and of the estimator where it has none of its own.
 
     Attributes:
@@ -91,6 +92,7 @@ class Calibrated(PromisedDetector, BaseEstimator):
 
     def _start(self) -> None:
         parameters.check(self)
+        require_detector(self.estimator)
         if self.calibration == "cv" and self.confidence is not None:
             raise ValueError('confidence needs rows held out from one model; give calibration as a share, not "cv"')
         for name in ("promise_", "members_", "trimmed_"):
@@ -110,6 +112,9 @@ class Calibrated(PromisedDetector, BaseEstimator):
         self._start()
         if row_count(X) < 1:
             raise ValueError("X has 0 samples; calibrate needs at least 1")
+        if self.contamination:
+            kept = looks_normal(checked_scores(novelty_function(self.estimator)(X), row_count(X)), self.contamination)
+            X, self.trimmed_ = _safe_indexing(X, np.flatnonzero(kept)), float(1 - kept.mean())
         return self._calibrate(self.estimator, X)
 
     def novelty(self, X: Any) -> FloatArray:

@@ -1,6 +1,6 @@
 """Features, logits and probabilities of a classifier: scikit-learn's, torch's, or computed elsewhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -80,7 +80,22 @@ def class_names(classifier: Any, classes: Any, y: NDArray[Any] | None, logits: A
             f"the logits have {logits.shape[1]} columns, but there are {len(names)} classes; give classes=, one per "
             "column and in their order"
         )
+    if len(np.unique(names)) < len(names):
+        raise ValueError("classes holds a class twice; give one name per column of logits, each of them once")
     return names
+
+
+def require_finite(outputs: Outputs, name: str, parts: Collection[str]) -> None:
+    """Refuses rows of which the model computed no number in the ``parts`` that are read; ``name`` is what they are."""
+    for part in sorted(parts):
+        values = getattr(outputs, part)
+        if values is None:
+            continue
+        # A logit of minus infinity says that a class is impossible.
+        fits = values.isfinite() | (values.isneginf() if part == "logits" else False)
+        if not fits.all():
+            row = int((~fits.all(dim=1)).nonzero()[0])
+            raise ValueError(f"row {row} of {name} has NaN or infinite {part}; leave it out, or mend the model")
 
 
 def rows_at(X: Any, index: NDArray[np.intp]) -> Any:

@@ -54,13 +54,19 @@ def rows_to_keep(score: ScoreSplit, rows: int, contamination: Contamination, rng
     order = rng.permutation(rows)
     first, second = np.sort(order[: rows // 2]), np.sort(order[rows // 2 :])
     kept = [
-        held_out[_ordinary(score(Split(train, held_out)), contamination)]
+        held_out[looks_normal(score(Split(train, held_out)), contamination)]
         for train, held_out in ((first, second), (second, first))
     ]
     return np.sort(np.concatenate(kept))
 
 
-def _ordinary(novelty: FloatArray, contamination: Contamination) -> NDArray[np.bool_]:
+def looks_normal(novelty: FloatArray, contamination: Contamination) -> NDArray[np.bool_]:
+    """Whether each row is kept, from the novelty that a model of other rows gives it.
+
+    Example:
+        >>> looks_normal(np.array([0.1, 9.0, 0.3, 0.2]), 0.25)
+        array([ True, False,  True,  True])
+    """
     if contamination == "auto":
         low, high = np.quantile(novelty, [0.25, 0.75])
         return novelty <= high + 3 * (high - low)

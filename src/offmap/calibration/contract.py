@@ -17,6 +17,7 @@ from offmap.arrays import FloatArray
 from offmap.calibration.blocks import in_blocks
 from offmap.calibration.budget import Budget, chosen_rate
 from offmap.calibration.file_checks import check_promises
+from offmap.calibration.foreign import require_spread
 from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.promise import Promise, RateInterval
 from offmap.calibration.selection import select_rows, warn_if_blind
@@ -134,7 +135,11 @@ class PromisedModel(ABC):
         held out.
         """
         novelty = self.novelty(X)
-        return self._with_promise(self._new_promise().fit(novelty), alpha=self.alpha)
+        _require_calibrating(novelty)
+        model = self._with_promise(self._new_promise().fit(novelty), alpha=self.alpha)
+        # None of these rows was left out.
+        model.__dict__.pop("trimmed_", None)
+        return model
 
     @property
     def promise_in_words(self) -> str:
@@ -281,6 +286,7 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
             y: Their classes, which ``by_class`` needs.
         """
         combined = self._combined(self._evidence(X))
+        _require_calibrating(combined.novelty)
         model = self._with_promise(self._new_promise().fit(combined.novelty), alpha=self.alpha)
         if (promise := self._class_promise()) is not None:
             model.class_promise_ = ClassPromise(alpha=self.alpha, by=promise.by).fit(
@@ -349,7 +355,11 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
             found = "None" if y is None else f"an array of shape {labels.shape}"
             raise ValueError(f"y must hold the known class of each of the {rows} rows, for by_class; got {found}")
         if len(strange := labels[~np.isin(labels, self.classes_)]):
-            raise ValueError(f"y holds the label {strange[0]!s}, which is no known class; by_class needs known ones")
+            known = ", ".join(map(str, self.classes_[:10].tolist()))
+            raise ValueError(
+                f"y holds the label {strange[0]!s}, which is no known class: {known}; rows of other classes are novel, "
+                "leave them out"
+            )
         # The classes of a module's logits are in the order of its columns.
         order = np.argsort(self.classes_, kind="stable")
         return order[np.searchsorted(self.classes_, labels, sorter=order)]
@@ -363,3 +373,10 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
     def _join_class_promises(self) -> None:
         """By class, the held-out rows of all folds together."""
         self.class_promise_ = ClassPromise.joined([member.class_promise_ for member in self._members()], self.alpha)
+
+
+def _require_calibrating(novelty: FloatArray) -> None:
+    """Refuses rows from which no threshold can be set: none, or rows that all score alike."""
+    if not len(novelty):
+        raise ValueError("X has 0 samples; recalibrate needs at least 1")
+    require_spread(novelty)

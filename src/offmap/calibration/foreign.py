@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from offmap.arrays import FloatArray
 
@@ -39,11 +41,17 @@ def novelty_function(model: Any) -> Callable[[Any], Any]:
 
 def checked_scores(scores: Any, rows: int) -> FloatArray:
     """Scores as one double per row; anything else that a foreign model returns is refused."""
-    values = np.asarray(scores, dtype=np.float64)
+    try:
+        values = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the model must return one number per row as its score: {error}") from None
     if values.shape != (rows,):
         raise ValueError(f"the model must return one score per row, shape ({rows},); got shape {values.shape}")
     if np.isnan(values).any():
-        raise ValueError(f"the model gave NaN as the score of row {int(np.isnan(values).argmax())}")
+        raise ValueError(
+            f"the model gave NaN as the score of row {int(np.isnan(values).argmax())}; leave such rows out, fill their "
+            "missing values, or choose a model that scores them"
+        )
     return values
 
 
@@ -53,11 +61,25 @@ def require_spread(novelty: FloatArray) -> None:
     Example:
         >>> require_spread(np.ones(100))
         Traceback (most recent call last):
-        ValueError: all 100 calibration rows have the same score, 1; choose another score
+        ValueError: all 100 calibration rows have the same score, 1; choose another score or another model
     """
     if len(novelty) > 1 and (novelty == novelty[0]).all():
         same = f"all {len(novelty)} calibration rows have the same score, {novelty[0]:g}"
-        raise ValueError(f"{same}; choose another score")
+        raise ValueError(f"{same}; choose another score or another model")
+
+
+def require_detector(model: Any) -> None:
+    """Refuses a classifier, whose ``decision_function`` tells classes apart and not novel rows from normal ones."""
+    if isinstance(_last_step(model), ClassifierMixin) and not hasattr(model, "novelty"):
+        raise ValueError(f"estimator is the classifier {type(_last_step(model)).__name__}; put it into Guarded instead")
+
+
+def require_classifier(model: Any) -> None:
+    """Refuses a fitted model without classes, such as an outlier detector."""
+    if not hasattr(model, "classes_"):
+        check_is_fitted(model)
+        name = type(_last_step(model)).__name__
+        raise ValueError(f"classifier {name} has no classes_; put an outlier detector into Calibrated instead")
 
 
 def row_count(X: Any) -> int:
@@ -70,5 +92,8 @@ def _negated(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _is_pyod(model: Any) -> bool:
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    return any(cls.__module__.partition(".")[0] == "pyod" for cls in type(last).__mro__)
+    return any(cls.__module__.partition(".")[0] == "pyod" for cls in type(_last_step(model)).__mro__)
+
+
+def _last_step(model: Any) -> Any:
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model

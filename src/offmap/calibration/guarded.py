@@ -17,15 +17,16 @@ from offmap.calibration.classifier_outputs import (
     class_names,
     class_probabilities,
     read_outputs,
+    require_finite,
     rows_at,
 )
 from offmap.calibration.contract import Classification, PromisedClassifier
 from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
 from offmap.calibration.fingerprint import Fingerprint
-from offmap.calibration.foreign import checked_scores, require_spread, row_count
+from offmap.calibration.foreign import checked_scores, require_classifier, require_spread, row_count
 from offmap.calibration.mondrian import ByClass, ClassPromise
 from offmap.calibration.notices import warn_of_uncovered
-from offmap.calibration.post_hoc import codes_of, fitted_score, make_score
+from offmap.calibration.post_hoc import codes_of, fitted_score, make_score, require_energy
 from offmap.calibration.split import Split, hold_out, uncovered
 from offmap.calibration.surprise import surprise_steps
 from offmap.labels import check_labels, choose_unknown_label, known_classes
@@ -130,18 +131,15 @@ class Guarded(PromisedClassifier, BaseEstimator):
 
         Args:
             X: The rows that set the threshold.
-            y: Their classes, which ``by_class`` needs.
+            y: Their classes, which ``by_class`` needs. They are checked: a row of another class is novel itself.
             reference: Rows that the score compares with, for scores that read features: the classifier's training
-                rows, say. They must not be among ``X``.
+                rows, say. They must not be among ``X``. Without them "auto" reads logits alone.
             y_reference: The classes of these rows.
         """
         self._start()
-        if self.classifier is not None and not isinstance(self.classifier, nn.Module):
-            check_is_fitted(self.classifier, "classes_")
         if row_count(X) < 1:
             raise ValueError("X has 0 samples; calibrate needs at least 1")
-        labels = None if y_reference is None else check_labels(self, reference, y_reference)
-        return self._calibrate(self.classifier, X, y, reference, labels)
+        return self._calibrate(self.classifier, X, y, reference, self._labels(reference, y_reference))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes all but the classifier to one safetensors file; ``offmap.load(path, model=classifier)`` reads it.
@@ -172,44 +170,67 @@ class Guarded(PromisedClassifier, BaseEstimator):
             classifier.fit(rows_at(X, train), y[train])
         return self._calibrate(classifier, rows_at(X, held_out), y[held_out], rows_at(X, train), y[train])
 
+    def _labels(self, reference: Any, y_reference: ArrayLike | None) -> NDArray[Any] | None:
+        if y_reference is None:
+            return None
+        rows = 0 if reference is None else row_count(reference)
+        if len(np.atleast_1d(np.asarray(y_reference))) != rows:
+            raise ValueError(f"y_reference must hold the class of each row of reference, which has {rows} rows")
+        return check_labels(self, reference, y_reference)
+
     def _calibrate(self, classifier: Any, X: Any, y: Any, reference: Any, labels: NDArray[Any] | None) -> Self:
-        self.classifier_ = classifier
-        outputs = self._read(X, with_features=False)
-        if outputs.logits is None:
-            raise ValueError("X has no logits; give Outputs(logits=…), or use a detector, which needs none")
-        names = class_names(classifier, self.classes, labels, outputs.logits)
-        self.classes_ = known_classes(names)[0] if hasattr(classifier, "classes_") else names
-        self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
+        self._learn_classes(classifier, X, labels)
+        codes = self._codes(y, row_count(X)) if self.by_class or y is not None else None
         self.score_ = self._fitted_score(reference, labels)
-        found = self._scored(X)
+        outputs = self._read_for_score(X)
+        require_finite(outputs, "X", self._reads())
+        found = self._scored(X, outputs)
         require_spread(found.novelty)
-        if self.by_class:
-            self.class_promise_ = ClassPromise(alpha=self.alpha, by=self.by_class).fit(
-                *found, self._codes(y, len(found.novelty))
-            )
+        require_energy(self.score_, outputs.logits)
+        if self.by_class and codes is not None:
+            self.class_promise_ = ClassPromise(alpha=self.alpha, by=self.by_class).fit(*found, codes)
         self.promise_ = self._new_promise().fit(found.novelty)
         self.fingerprint_ = Fingerprint().fit(classifier, X, found.novelty)
         return self
+
+    def _learn_classes(self, classifier: Any, X: Any, labels: NDArray[Any] | None) -> None:
+        if classifier is not None and not isinstance(classifier, nn.Module):
+            require_classifier(classifier)
+        self.classifier_ = classifier
+        logits = self._read(X, with_features=False).logits
+        if logits is None:
+            raise ValueError("X has no logits; give Outputs(logits=…), or use a detector, which needs none")
+        names = class_names(classifier, self.classes, labels, logits)
+        self.classes_ = known_classes(names)[0] if hasattr(classifier, "classes_") else names
+        self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
 
     def _fitted_score(self, reference: Any, labels: NDArray[Any] | None) -> Score | None:
         if callable(self.novelty_score) and not isinstance(self.novelty_score, Score):
             return None
         known = None if reference is None else self._read(reference)
         codes = None if labels is None else codes_of(labels, self.classes_)
-        return fitted_score(make_score(self.novelty_score, known), known, codes)
+        score = make_score(self.novelty_score, known)
+        if known is not None and score.needs_rows:
+            require_finite(known, "the known rows (reference)", score.reads)
+        return fitted_score(score, known, codes)
+
+    def _reads(self) -> frozenset[str]:
+        """What of the outputs the score reads; logits name the class in any case."""
+        return frozenset({"logits"}) | (frozenset() if self.score_ is None else self.score_.reads)
 
     def _read(self, X: Any, *, with_features: bool = True) -> Outputs:
         return read_outputs(
             self.classifier_, X, features=self.features, logits=self.logits, with_features=with_features
         )
 
+    def _read_for_score(self, X: Any) -> Outputs:
+        return self._read(X, with_features="features" in self._reads())
+
     def _classified(self, X: Any) -> Classification:
         check_is_fitted(self, "promise_")
-        return self._scored(X)
+        return self._scored(X, self._read_for_score(X))
 
-    def _scored(self, X: Any) -> Classification:
-        reads_features = self.score_ is not None and "features" in self.score_.reads
-        outputs = self._read(X, with_features=reads_features)
+    def _scored(self, X: Any, outputs: Outputs) -> Classification:
         if self.score_ is None:
             assert callable(self.novelty_score)
             novelty = self.novelty_score(self.classifier_, X)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from offmap.errors import reason_of
 from offmap.scores import Outputs
 
 _BATCH = 256
@@ -77,9 +78,13 @@ def _run(module: nn.Module, rows: Tensor, layers: Mapping[str, nn.Module]) -> di
     hooks = [layer.register_forward_hook(keep(role)) for role, layer in layers.items()]
     try:
         output = module(torch.cat([rows, rows[:1].expand(_BATCH - len(rows), *rows.shape[1:])]))
+    except RuntimeError as error:
+        raise ValueError(f"X must be rows that {type(module).__name__} takes; it says: {reason_of(error)}") from error
     finally:
         for hook in hooks:
             hook.remove()
+    if unused := sorted(layers.keys() - found.keys()):
+        raise ValueError(f"{unused[0]} names a layer that {type(module).__name__} does not use; name one that it runs")
     return {role: _flat(role, values)[: len(rows)] for role, values in ({"logits": output} | found).items()}
 
 

@@ -8,7 +8,21 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import Tensor
 
-from offmap.scores import FDBD, KNearest, MaxSoftmax, Outputs, RankMean, RelativeMahalanobis, Score, named_score
+from offmap.scores import (
+    FDBD,
+    Energy,
+    KNearest,
+    MaxSoftmax,
+    NNGuide,
+    Outputs,
+    RankMean,
+    RelativeMahalanobis,
+    Score,
+    named_score,
+)
+
+# Far more than rounding leaves of log 1, and less than any network's energies differ by.
+_SAME_ENERGY = 1e-4
 
 
 def make_score(wanted: Any, known: Outputs | None) -> Score:
@@ -41,6 +55,16 @@ def fitted_score(score: Score, known: Outputs | None, codes: Tensor | None) -> S
     return score if known is None else score.fit(known, codes)
 
 
+def require_energy(score: Score | None, logits: Tensor) -> None:
+    """Refuses scores of the energy where it says nothing: that of logarithms of probabilities is 0 for every row."""
+    reads_energy = any(isinstance(part, Energy | NNGuide) for part in getattr(score, "scores", (score,)))
+    if reads_energy and bool((logits.double().logsumexp(dim=1).abs() < _SAME_ENERGY).all()):
+        raise ValueError(
+            f"novelty_score {type(score).__name__} reads the energy, which is the same for all rows: the logits are "
+            "logarithms of probabilities; choose 'max_softmax', 'gen' or a score of the features alone"
+        )
+
+
 def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> Tensor:
     """The place of each label among the classes.
 
@@ -52,5 +76,7 @@ def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> Tensor:
     strange = sorted({label for label in labels.tolist() if label not in places}, key=str)
     if strange:
         known = ", ".join(map(repr, list(places)[:10]))
-        raise ValueError(f"y holds the label {strange[0]!r}, which the classifier never saw; it knows {known}")
+        raise ValueError(
+            f"y_reference (y of fit) holds the label {strange[0]!r}, which the classifier never saw; it knows {known}"
+        )
     return torch.tensor(np.array([places[label] for label in labels.tolist()], dtype=np.int64))

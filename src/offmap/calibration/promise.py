@@ -9,11 +9,16 @@ from scipy.stats import beta
 from sklearn.base import BaseEstimator
 
 from offmap.arrays import FloatArray
-from offmap.calibration.conditional import conditional_p_values
+from offmap.calibration.conditional import conditional_p_values, rows_above
 from offmap.calibration.conformal import CalibrationWarning, attainable_rate, p_values, random_p_values, threshold
 from offmap.errors import warn_caller
 from offmap.parameters import Fraction
 from offmap.random_state import RandomState, as_generator
+
+# If the threshold may have so many held-out rows above it and has none, that is no chance.
+_MANY = 3
+# The rate of the models of folds, whose thresholds nobody reads.
+_DECIDES_NOTHING = 0.5
 
 
 class RateInterval(NamedTuple):
@@ -70,7 +75,9 @@ class Promise(BaseEstimator):
         found = self.false_alarm_rate
         if found is None or self.own_threshold is not None or self.confidence is not None:
             return
-        if found.rate < self.alpha / 10 and found.rows >= 10 / self.alpha:
+        above = int(self.novel(self.calibration_novelty_).sum())
+        few = found.rate < self.alpha / 10 or (above == 0 and self.alpha < _DECIDES_NOTHING)
+        if few and rows_above(found.rows, self.alpha) >= _MANY:
             warn_caller(
                 f"many held-out rows share one novelty, so that the rate of false alarms is {found.rate:.2g} instead "
                 f"of {self.alpha:g}; p_value(X, random_ties=seed) breaks ties at random and attains any rate",

@@ -44,10 +44,18 @@ def select_rows(p_value: FloatArray, fdr: float = 0.1, window: int = 500) -> NDA
 def rows_needed_to_select(fdr: float, window: int, novel: int = 1) -> int:
     """How many held-out rows make it possible to select ``novel`` rows of a window.
 
+    Args:
+        fdr: False-discovery rate.
+        window: Rows that are judged together.
+        novel: How many of them are novel; the fewer, the more held-out rows are needed.
+
     Example:
         >>> rows_needed_to_select(0.1, 500), rows_needed_to_select(0.1, 500, novel=25)
         (4999, 199)
     """
+    require("fdr", fdr, Fraction)
+    require("window", window, Count)
+    require("novel", novel, Count)
     return ceil(window / (fdr * novel) - 1e-9) - 1
 
 

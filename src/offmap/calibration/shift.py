@@ -54,7 +54,8 @@ class Reweighted(BaseEstimator):
     lie where there are held-out rows.
 
     Args:
-        model: A fitted model of Offmap, ``Calibrated`` or ``Guarded``, which is asked about rows of features.
+        model: A fitted model of Offmap, ``Calibrated`` or ``Guarded``, which is asked about rows of features; without
+            ``confidence`` and ``by_class``, which weights do not keep.
         penalty: Strength of the L2 penalty of the logistic regression. Raise it for more even weights.
 
     Attributes:
@@ -78,6 +79,9 @@ class Reweighted(BaseEstimator):
         {"calibration_novelty_", "weights_", "effective_rows_", "mean_", "scale_", "coef_", "intercept_"}
     )
 
+    # A file that lacks the foreign model of this part is given it when it is loaded.
+    wraps: ClassVar[str] = "model"
+
     model: Any
     _: KW_ONLY
     penalty: Positive = 1.0
@@ -89,10 +93,8 @@ class Reweighted(BaseEstimator):
             ValueError: The effective number of rows is too small for the rate of the model.
         """
         parameters.check(self)
-        check_is_fitted(self.model, "promise_")
-        if hasattr(self.model, "entity_ids_"):
-            raise ValueError("model must be asked about rows alone; a model of entities is recalibrated instead")
-        old, new = _features(X_calibration), _features(X_recent)
+        _require_plain_promise(self.model)
+        old, new = _features("X_calibration", X_calibration), _features("X_recent", X_recent)
         if old.shape[1] != new.shape[1]:
             raise ValueError(f"X_recent has {new.shape[1]} features; X_calibration has {old.shape[1]}")
         self._learn_weights(old, new)
@@ -123,7 +125,11 @@ class Reweighted(BaseEstimator):
         return np.where(verdict.novel, -1, 1) if verdict.label is None else verdict.label
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes model and weights to one safetensors file; ``offmap.load`` reads it."""
+        """Writes model and weights to one safetensors file; ``offmap.load`` reads it.
+
+        The model of another library inside ``Calibrated`` or ``Guarded`` is not in the file; give it to ``offmap.load``
+        as ``model=``.
+        """
         check_is_fitted(self, "weights_")
         persist.save(self, path)
 
@@ -142,12 +148,14 @@ class Reweighted(BaseEstimator):
 
     def _require_overlap(self, recent_weights: FloatArray) -> None:
         """Refuses weights that leave too few rows, or p-values that cannot be small whatever the novelty."""
-        needed, smallest = rows_needed(self.model.alpha), recent_weights / (recent_weights + self.weights_.sum())
-        if self.effective_rows_ < needed or np.median(smallest) > self.model.alpha:
+        alpha, needed = self.model.alpha, rows_needed(self.model.alpha)
+        smallest = float(np.median(recent_weights / (recent_weights + self.weights_.sum())))
+        if self.effective_rows_ < needed or smallest > alpha:
+            blind = f", and half of the recent rows cannot get a p-value below {smallest:.2g}"
             raise ValueError(
-                f"the {len(self.weights_)} rows of X_calibration count as {self.effective_rows_:.0f} after weighting, "
-                f"and the smallest p-value of half of the recent rows is above {np.median(smallest):.2g}; a rate of "
-                f"{self.model.alpha:g} needs {needed} rows where the recent rows lie: recalibrate on recent normal rows"
+                f"the {len(self.weights_)} rows of X_calibration count as {self.effective_rows_:.0f} after weighting"
+                f"{blind if smallest > alpha else ''}; a rate of {alpha:g} needs {needed} rows where those of X_recent "
+                "lie: call the model's recalibrate with recent normal rows instead"
             )
 
     def _novel(self, p_value: FloatArray) -> NDArray[np.bool_]:
@@ -155,7 +163,7 @@ class Reweighted(BaseEstimator):
 
     def _p_value(self, X: ArrayLike, novelty: FloatArray) -> FloatArray:
         check_is_fitted(self, "weights_")
-        return weighted_p_values(self.calibration_novelty_, self.weights_, novelty, self._weights(_features(X)))
+        return weighted_p_values(self.calibration_novelty_, self.weights_, novelty, self._weights(_features("X", X)))
 
     def _learn_weights(self, old: FloatArray, new: FloatArray) -> None:
         both, recent = np.concatenate([old, new]), np.repeat([0, 1], [len(old), len(new)])
@@ -172,8 +180,33 @@ class Reweighted(BaseEstimator):
         return np.exp(((features - self.mean_) / self.scale_) @ self.coef_ + self.intercept_)
 
 
-def _features(X: ArrayLike) -> FloatArray:
-    rows = np.asarray(X, dtype=np.float64)
+def _require_plain_promise(model: Any) -> None:
+    """Refuses a model whose promise weights cannot keep."""
+    if not isinstance(model, PromisedModel):
+        raise ValueError(
+            f"model must be one of Offmap; put the {type(model).__name__} into Calibrated or Guarded first"
+        )
+    check_is_fitted(model, "promise_")
+    if hasattr(model, "entity_ids_"):
+        raise ValueError("model must be asked about rows alone; a model of entities is recalibrated instead")
+    for name in ("confidence", "by_class"):
+        if getattr(model, name, None) is not None:
+            raise ValueError(f"model has {name}, which weights do not keep; fit it without, or call its recalibrate")
+
+
+def _features(name: str, X: ArrayLike) -> FloatArray:
+    """Rows of finite numbers, one line per row; ``name`` is the argument that an error names."""
+    try:
+        rows = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be rows of numbers, from which weights are computed; encode texts first"
+        ) from None
     if rows.ndim < 2 or not len(rows):
-        raise ValueError(f"rows must be (n, d) features; got shape {rows.shape}")
-    return rows.reshape(len(rows), -1)
+        raise ValueError(f"{name} must be (n, d) features of at least one row; got shape {rows.shape}")
+    flat = rows.reshape(len(rows), -1)
+    if len(wrong := np.flatnonzero(~np.isfinite(flat).all(axis=1))):
+        raise ValueError(
+            f"{name} holds NaN or infinity in row {wrong[0]}; weights need numbers: fill or drop such rows"
+        )
+    return flat

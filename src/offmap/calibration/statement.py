@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import numpy as np
+
 from offmap.calibration.contamination import trimmed_rate
+from offmap.calibration.surprise import surprise_steps
 
 _BY_CLASS = {
     "predicted": "It holds for the rows that are named as each class",
@@ -36,7 +39,9 @@ def in_words(model: Any) -> str:
 
 
 def _main(model: Any, rate: str, n: int) -> str:
-    if members := getattr(model, "members_", ()):
+    members = getattr(model, "members_", ())
+    # Rows that recalibrate have trained none of the models: theirs is the promise of held-out rows.
+    if members and np.array_equal(model.calibration_novelty_, surprise_steps(n)):
         return (
             f"A normal row is flagged with a probability of about {rate} ({n} rows, {len(members)} models; at most "
             "twice as much is proven)."

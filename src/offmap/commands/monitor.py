@@ -12,6 +12,7 @@ from offmap.commands.options import Entity, Label, Model, Quiet, Text, Trust
 from offmap.outputs import require_writable
 
 if TYPE_CHECKING:
+    from offmap.arrays import FloatArray
     from offmap.monitor import DriftMonitor
 
 
@@ -21,7 +22,9 @@ def monitor(
     state: Annotated[
         Path | None, typer.Option(help="A .safetensors file to go on from and to write the state to.")
     ] = None,
-    level: Annotated[float, typer.Option(help="Capital at which the alarm is raised: 100 for 1 % false alarms.")] = 100,
+    level: Annotated[
+        float | None, typer.Option(help="Capital at which the alarm is raised: 100, the default, for 1 % false alarms.")
+    ] = None,
     every: Annotated[int, typer.Option(help="Rows per line of output.", min=1)] = 100,
     report: Annotated[Path | None, typer.Option(help="An HTML file with the picture.")] = None,
     text: Text = None,
@@ -52,12 +55,18 @@ def monitor(
         tell(str(watched.drift))
 
 
-def _opened(state: Path | None, level: float, calibration: object) -> "DriftMonitor":
+def _opened(state: Path | None, level: float | None, calibration: "FloatArray") -> "DriftMonitor":
     from offmap.monitor import DriftMonitor
 
-    if state is not None and state.exists():
-        return DriftMonitor.load(state)
-    return DriftMonitor(level=level, random_state=0).fit(calibration)  # type: ignore[arg-type] # an array
+    if state is None or not state.exists():
+        started = DriftMonitor(random_state=0) if level is None else DriftMonitor(level=level, random_state=0)
+        return started.fit(calibration)
+    watched = DriftMonitor.load(state)
+    if level not in (None, watched.level):
+        raise ValueError(f"--level must be that of {state}, {watched.level:g}; leave it out, or name a new --state")
+    if not watched.started_with(calibration):
+        raise ValueError(f"{state} was started with another model or other calibration rows; name a new --state")
+    return watched
 
 
 def _write(path: Path, watched: "DriftMonitor") -> None:

@@ -109,6 +109,12 @@ class DriftMonitor(BaseEstimator):
             calibration_rows=len(self.past_) - len(self.path_),
         )
 
+    def started_with(self, novelty: ArrayLike) -> bool:
+        """Whether ``fit`` was given these calibration rows; a stream is compared with those of its own model only."""
+        check_is_fitted(self, "past_")
+        rows = _checked(novelty)
+        return len(rows) == len(self.past_) - len(self.path_) and bool(np.isin(rows, self.past_).all())
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the whole state to one safetensors file; ``DriftMonitor.load`` goes on where it stopped."""
         check_is_fitted(self, "past_")

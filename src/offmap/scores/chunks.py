@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from offmap.arrays import FloatArray
+from offmap.errors import reason_of
 from offmap.scores.score import ROWS_PER_PRODUCT, Outputs, Score
 
 
@@ -19,8 +20,18 @@ def scored(score: Score, outputs: Outputs) -> FloatArray:
     found = np.empty(len(outputs))
     for start in range(0, len(outputs), score.rows_at_once):
         chunk = outputs.take(slice(start, start + score.rows_at_once))
-        found[start : start + len(chunk)] = score.novelty(_padded(chunk)).numpy()[: len(chunk)]
+        found[start : start + len(chunk)] = _novelty(score, _padded(chunk)).numpy()[: len(chunk)]
     return np.nan_to_num(found, nan=np.inf, posinf=np.inf, neginf=-np.inf)
+
+
+def _novelty(score: Score, chunk: Outputs) -> Tensor:
+    try:
+        return score.novelty(chunk)
+    except RuntimeError as error:
+        name = type(score).__name__
+        raise ValueError(
+            f"features and logits must be as wide as those that {name} was fitted with: {reason_of(error)}"
+        ) from error
 
 
 def _padded(chunk: Outputs) -> Outputs:

@@ -151,6 +151,7 @@ DETECTORS: dict[str, Any] = {
     "GaussianMixture": GaussianMixture(2, reg_covar=1e-3),
     "PyOD ECOD": FromPyOD("ecod", "ECOD"),
     "PyOD HBOS": FromPyOD("hbos", "HBOS"),
+    "PyOD KNN": FromPyOD("knn", "KNN"),
     "NearestNeighborDetector": NearestNeighborDetector(),
     "VAEDetector": VAEDetector(epochs=3),
     "MSPClassifier": MSPClassifier(epochs=5),
