@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from offmap.arrays import FloatArray, Rows, in_chunks, to_tensor
+from offmap.calibration.classifier_contract import Classification, PromisedClassifier
 from offmap.calibration.contamination import Contamination, ordinary_rows
-from offmap.calibration.contract import Classification, PromisedClassifier, PromisedDetector
+from offmap.calibration.contract import PromisedDetector
 from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
 from offmap.calibration.mondrian import ByClass, ClassPromise
 from offmap.calibration.notices import warn_of_copies, warn_of_uncovered

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from offmap import parameters, persist
+from offmap.calibration.classifier_contract import Classification, PromisedClassifier
 from offmap.calibration.classifier_outputs import (
     Layer,
     class_names,
@@ -20,7 +21,6 @@ from offmap.calibration.classifier_outputs import (
     require_finite,
     rows_at,
 )
-from offmap.calibration.contract import Classification, PromisedClassifier
 from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
 from offmap.calibration.fingerprint import Fingerprint
 from offmap.calibration.foreign import checked_scores, require_classifier, require_spread, row_count

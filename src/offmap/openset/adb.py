@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 from torch.optim import Adam
 
-from offmap.calibration.contract import Classification
+from offmap.calibration.classifier_contract import Classification
 from offmap.openset.class_statistics import class_means
 from offmap.openset.closed_set import ClosedSetClassifier
 from offmap.parameters import Fraction, NonNegative, Positive

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from offmap.arrays import FloatArray, Rows, to_tensor
-from offmap.calibration.contract import Classification
+from offmap.calibration.classifier_contract import Classification
 from offmap.labels import known_classes
 from offmap.openset.adapter import fit_scale
 from offmap.openset.analytic_network import AnalyticNetwork

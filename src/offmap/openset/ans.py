@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.optim import AdamW
 
 from offmap.arrays import to_tensor
-from offmap.calibration.contract import Classification
+from offmap.calibration.classifier_contract import Classification
 from offmap.openset.adapter import Adapter, fit_adapter, fit_scale
 from offmap.openset.ans_learning import AnalyticLabels, first_of_each_class, fit_logistic, heads_of, placed
 from offmap.openset.ans_network import ANSNetwork

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, linear, normalize, one_hot
 
-from offmap.calibration.contract import Classification
+from offmap.calibration.classifier_contract import Classification
 from offmap.openset.closed_set import ClosedSetClassifier
 from offmap.openset.local_outliers import Contamination, LocalOutliers
 from offmap.parameters import Count, NonNegative, Positive

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid, one_hot
 
-from offmap.calibration.contract import Classification
+from offmap.calibration.classifier_contract import Classification
 from offmap.openset.closed_set import ClosedSetClassifier
 from offmap.parameters import Positive
 

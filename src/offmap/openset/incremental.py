@@ -13,7 +13,7 @@ from torch import Tensor
 
 from offmap.arrays import Rows, to_tensor
 from offmap.base import OpenSetClassifier
-from offmap.calibration.contract import Classification
+from offmap.calibration.classifier_contract import Classification
 from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.split import hold_out as split_rows
 from offmap.labels import check_labels, known_classes

@@ -6,7 +6,7 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor
 
-from offmap.calibration.contract import Classification
+from offmap.calibration.classifier_contract import Classification
 from offmap.openset.closed_set import ClosedSetClassifier
 from offmap.openset.local_outliers import Contamination, LocalOutliers
 from offmap.parameters import Count

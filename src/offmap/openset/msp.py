@@ -5,7 +5,7 @@ from typing import ClassVar, final
 
 from torch import Tensor
 
-from offmap.calibration.contract import Classification
+from offmap.calibration.classifier_contract import Classification
 from offmap.openset.closed_set import ClosedSetClassifier
 from offmap.parameters import NonNegative
 

@@ -11,7 +11,7 @@ from scipy.stats import weibull_min
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from offmap.calibration.contract import Classification
+from offmap.calibration.classifier_contract import Classification
 from offmap.openset.class_statistics import class_means
 from offmap.openset.closed_set import ClosedSetClassifier
 from offmap.parameters import Count

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from offmap.arrays import to_tensor
-from offmap.calibration.contract import Classification
+from offmap.calibration.classifier_contract import Classification
 from offmap.openset.closed_set import ClosedSetClassifier
 from offmap.parameters import Positive
 from offmap.train import Batch
