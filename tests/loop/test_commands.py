@@ -86,6 +86,23 @@ def test_groups_are_decided_on_one_by_one(run: Run, tables: Path) -> None:
     assert one not in [group["id"] for group in run("groups", "--json", "--quiet")]
 
 
+def test_every_decision_tells_a_script_the_revision_it_made(run: Run, tables: Path) -> None:
+    run("create", tables / "train.csv", "--set", "width=40", "--label", "kind", "--quiet")
+    run("observe", tables / "stream.csv", "--ids", "id", "--quiet")
+    first, second = (group["id"] for group in run("groups", "--json", "--quiet")[:2])
+    seen = run("status", "--json")["revision"]
+    for words in (
+        ["name", first, "dog"],
+        ["skip", second],
+        ["discard", second],
+        ["move", "r3", first],
+        ["merge", first, second],
+        ["label", "r5", "ant"],
+    ):
+        seen += 1
+        assert run(*words, "--expected", seen - 1, "--json") == {"revision": seen}
+
+
 def test_a_mistake_is_one_line(run: Run, tables: Path) -> None:
     assert "holds no world" in run("status", code=2)
     assert "needs --label" in run("create", tables / "train.csv", "--text", "kind", code=2)

@@ -36,10 +36,13 @@ def groups(
 
 
 @app.command()
-def name(world: World, group: Group, label: Class, store: Store = None, expected: Expected = None) -> None:
+def name(
+    world: World, group: Group, label: Class, store: Store = None, expected: Expected = None, as_json: Json = False
+) -> None:
     """Say which class a group is."""
     with open_world(world, store) as opened:
         opened.name(group, as_label(opened, label), expected=expected)
+        _tell_revision(opened, as_json)
 
 
 @app.command()
@@ -49,10 +52,12 @@ def merge(
     other: Annotated[int, typer.Argument(help="The group that is closed.")],
     store: Store = None,
     expected: Expected = None,
+    as_json: Json = False,
 ) -> None:
     """Move all rows of one group into another."""
     with open_world(world, store) as opened:
         opened.merge(group, other, expected=expected)
+        _tell_revision(opened, as_json)
 
 
 @app.command()
@@ -64,24 +69,29 @@ def split(world: World, group: Group, store: Store = None, expected: Expected = 
 
 
 @app.command()
-def move(world: World, row: Row, group: Group, store: Store = None, expected: Expected = None) -> None:
+def move(
+    world: World, row: Row, group: Group, store: Store = None, expected: Expected = None, as_json: Json = False
+) -> None:
     """Move one row into a group."""
     with open_world(world, store) as opened:
         opened.move(as_row(opened, row), group, expected=expected)
+        _tell_revision(opened, as_json)
 
 
 @app.command()
-def discard(world: World, group: Group, store: Store = None, expected: Expected = None) -> None:
+def discard(world: World, group: Group, store: Store = None, expected: Expected = None, as_json: Json = False) -> None:
     """Take a group out of the queue."""
     with open_world(world, store) as opened:
         opened.discard(group, expected=expected)
+        _tell_revision(opened, as_json)
 
 
 @app.command()
-def skip(world: World, group: Group, store: Store = None, expected: Expected = None) -> None:
+def skip(world: World, group: Group, store: Store = None, expected: Expected = None, as_json: Json = False) -> None:
     """Put a group at the end of the queue."""
     with open_world(world, store) as opened:
         opened.skip(group, expected=expected)
+        _tell_revision(opened, as_json)
 
 
 @app.command()
@@ -100,10 +110,13 @@ def audit(
 
 
 @app.command()
-def label(world: World, row: Row, label: Class, store: Store = None, expected: Expected = None) -> None:
+def label(
+    world: World, row: Row, label: Class, store: Store = None, expected: Expected = None, as_json: Json = False
+) -> None:
     """Say which class one row is of."""
     with open_world(world, store) as opened:
         opened.label(as_row(opened, row), as_label(opened, label), expected=expected)
+        _tell_revision(opened, as_json)
 
 
 @app.command()
@@ -118,6 +131,12 @@ def redo(world: World, store: Store = None, expected: Expected = None, as_json: 
     """Make the decision again that was undone last."""
     with open_world(world, store) as opened:
         terminal.show_pairs("Redone", {"redone": opened.redo(expected=expected)}, as_json)
+
+
+def _tell_revision(opened: "OpenWorld", as_json: bool) -> None:
+    """Tells a script the revision, which its next decision may expect; a person is told nothing if all went well."""
+    if as_json:
+        terminal.write(terminal.to_json({"revision": opened.revision}))
 
 
 def _group_line(opened: "OpenWorld", view: Any, rows: int) -> dict[str, Any]:

@@ -110,7 +110,7 @@ DISCOVERY = Table(
     columns=tuple(column(name, ratio) for name in SETS for ratio in RATIOS),
     metrics=METRICS,
     measure=measure,
-    seeds={"cpu": range(3)},
+    seeds={"cpu": range(5)},
     profiles={"cpu": {}},
     printed={
         ("groups of the loop, K given", column(name, ratio), "accuracy"): number
