@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from offmap.loop import OpenWorld
-from offmap.openset import MSPClassifier
+from offmap.openset import ANSClassifier, MSPClassifier
 from offmap.store import JournalInUse, JournalUnreadable
 from tests.loop.worlds import blobs, classifier, fingerprint, taught
 
@@ -139,6 +139,18 @@ def test_bad_input_is_one_clear_error_and_the_journal_stays(world: OpenWorld, ca
         act(world)
     assert world.state.to_bytes() == before
     assert len(list(world._ledger.journal.entries())) == entries
+
+
+def test_audit_rows_that_only_set_the_threshold_are_not_said_to_be_too_few_to_learn(tmp_path: Path) -> None:
+    model = ANSClassifier(steps=5, closed_set_width=20, calibration=0.4, random_state=0)
+    with OpenWorld.create(tmp_path / "w", classifier=model, alpha=0.1, min_group=4) as world:
+        world.teach(*blobs([0, 1, 2], 30))
+        world.observe(blobs([0, 1, 2], 15, seed=1)[0])
+        for row in world.audit(30):
+            world.label(row.id, 0)
+        world.learn()
+        with pytest.raises(ValueError, match="nothing to learn: name a group or label rows first"):
+            world.learn()
 
 
 def test_closed_groups_say_what_became_of_them(world: OpenWorld) -> None:

@@ -73,9 +73,9 @@ def earlier_version(state: State, version: int) -> Version:
     return state.versions[version]
 
 
-def nothing_to_learn(state: State, least: int) -> str:
-    """Why there is nothing to learn."""
-    pending = Counter(state.training_rows(audits=True).values())
+def nothing_to_learn(state: State, least: int, audits: bool) -> str:
+    """Why there is nothing to learn, where audit rows train as well or do not."""
+    pending = Counter(state.training_rows(audits).values())
     if not pending:
         return "there is nothing to learn: name a group or label rows first"
     label, count = pending.most_common(1)[0]

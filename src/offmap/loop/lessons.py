@@ -11,7 +11,7 @@ from offmap.loop import checks
 from offmap.loop.auditing import new_audits
 from offmap.loop.configuration import restore
 from offmap.loop.ledger import Ledger
-from offmap.loop.promise import forgets_rows
+from offmap.loop.promise import forgets_rows, leaves_out
 from offmap.loop.revision import revised
 from offmap.loop.rows import as_given, pack
 
@@ -32,7 +32,8 @@ def learn(ledger: Ledger) -> int:
     """Teaches named groups and labelled rows to the model, sets its threshold anew, and returns the new version."""
     rows = ledger.lesson()
     if not rows and not new_audits(ledger.state):
-        raise ValueError(checks.nothing_to_learn(ledger.state, ledger.settings["min_group"]))
+        least, audits = ledger.settings["min_group"], leaves_out(ledger.classifier)
+        raise ValueError(checks.nothing_to_learn(ledger.state, least, audits))
     model: Any = copy.deepcopy(ledger.classifier)
     if ledger.settings["reassign"] and forgets_rows(model):
         rows = revised(ledger, rows)
