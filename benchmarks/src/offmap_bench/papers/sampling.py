@@ -2,6 +2,7 @@
 
 from offmap_bench.claims import Claim
 from offmap_bench.papers.page import Page
+from offmap_bench.tables.sampling_mujoco import RLLAB
 
 PAGE = Page(
     name="sampling",
@@ -90,13 +91,13 @@ PAGE = Page(
                 table="mujoco",
                 row="RAS",
                 above="SVGD",
-                columns=(f"{task}-v5",),
+                columns=(column,),
                 metric="return",
                 cause=cause,
             )
-            for task, cause in (
-                ("Swimmer", "within noise after 30,000 steps"),
-                ("HalfCheetah", "within noise: both are below random actions after 30,000 steps"),
+            for task, column, cause in (
+                ("Swimmer", RLLAB, "within noise after 30,000 steps"),
+                ("HalfCheetah", "HalfCheetah-v5", "within noise: both are below random actions after 30,000 steps"),
             )
         ),
         *(
@@ -104,14 +105,14 @@ PAGE = Page(
                 item=f"return on {task}",
                 table="mujoco",
                 row="RAS",
-                columns=(f"{task}-v5",),
+                columns=(column,),
                 metric="return",
                 cause=cause,
             )
-            for task, cause in (
-                ("Swimmer", "not steps (120,000: -14) nor discount 0.999 (23, one seed each); not known"),
-                ("HalfCheetah", "a million steps there; 120,000 raise it from -395 to 4 (one seed)"),
-                ("Hopper", "a million steps there; the curve rises from 31 to 152"),
+            for task, column, cause in (
+                ("Swimmer", RLLAB, "not steps (120,000: -14) nor discount 0.999 (23, one seed each); not known"),
+                ("HalfCheetah", "HalfCheetah-v5", "a million steps there; 120,000 raise it from -395 to 4 (one seed)"),
+                ("Hopper", "Hopper-v5", "a million steps there; the curve rises from 31 to 152"),
             )
         ),
     ),
