@@ -24,6 +24,7 @@ PAGE = Page(
         "disentangling-swaps",
         "sentence-views",
         "sentence-views-longer",
+        "sentence-views-templates",
     ),
     claims=(
         *(
