@@ -14,6 +14,7 @@ from offmap_bench.tables.sampling_mujoco import (
     MUJOCO,
     NAMES,
     RLLAB,
+    TRAINED,
     SineGait,
     curve,
     measure_locomotion,
@@ -36,7 +37,9 @@ def test_the_papers_numbers_are_only_for_the_papers_environments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "changed"), [(LONGER, {"steps": 120_000}), (FARSIGHTED, {"discount": 0.999})], ids=[LONGER, FARSIGHTED]
+    ("row", "changed"),
+    [(LONGER, {"steps": 120_000}), (FARSIGHTED, {"discount": 0.999}), (TRAINED, {"updates": 10})],
+    ids=[LONGER, FARSIGHTED, TRAINED],
 )
 def test_a_tested_cause_changes_one_setting(row: str, changed: dict[str, float]) -> None:
     assert MUJOCO.rows[row].get_params() == MUJOCO.rows["RAS"].get_params() | changed
