@@ -146,3 +146,18 @@ def test_the_cause_on_swimmer_has_the_stored_numbers() -> None:
     assert f"SAC {returned('SAC', RLLAB):.0f}" in cause
     assert f"sine gait {returned('sine gait, best of 30', RLLAB):.0f}" in cause
     assert f"training: {returned(TRAINED, RLLAB):.0f}" in cause
+
+
+def gap_of_trees(table: str, column: str) -> str:
+    """TC-Tree over MI-fix in points, seed by seed, with its standard error."""
+    samples, _ = read_samples(TABLES[table], "cpu", RESULTS)
+    tree, pair = (samples[row, column, "mean"].values for row in ("TC-Tree", "MI-fix"))
+    gaps = 100 * np.array([tree[seed] - pair[seed] for seed in sorted(tree)])
+    return f"{gaps.mean():+.2f} ± {gaps.std(ddof=1) / np.sqrt(len(gaps)):.2f}"
+
+
+def test_the_cause_on_sentences_has_the_stored_differences() -> None:
+    (cause,) = (claim.cause for page in PAGES for claim in page.claims if claim.item.startswith("sentences"))
+    assert f"{gap_of_trees('sentence-views-longer', 'dropout')} after 48 steps" in cause
+    assert f"{gap_of_trees('sentence-views', 'dropout')} after 12" in cause
+    assert f"12 steps: {gap_of_trees('sentence-views', 'templates')}" in cause
