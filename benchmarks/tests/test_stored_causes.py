@@ -85,6 +85,11 @@ def test_the_default_detector_of_entities_is_as_good_and_as_quick_to_extend_as_w
     assert np.median(list(took.values())) < 2
 
 
+@pytest.mark.parametrize("column", ["1,000 tasks", "100,000 tasks"])
+def test_adding_to_the_default_takes_under_two_milliseconds_at_any_number_of_entities(column: str) -> None:
+    assert mean("speed-collaborative-adding", "ratio, mixture", column, "ms, add_task") < 2
+
+
 @pytest.mark.parametrize("metric", ["seen", "added"])
 @pytest.mark.parametrize("choice", ["k-centre", "leverage"])
 @pytest.mark.parametrize("count", [5, 20])

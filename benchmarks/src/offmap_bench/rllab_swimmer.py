@@ -15,7 +15,7 @@ POSITION_NOISE, VELOCITY_NOISE = 0.01, 0.1
 TORSO = 1
 
 
-class RllabSwimmer(SwimmerEnv):  # type: ignore[misc]
+class RllabSwimmer(SwimmerEnv):
     """Gymnasium's body with rllab's motors, time step, observations and reward.
 
     The reward is the velocity of the centre of mass of all three links; Swimmer-v5 takes that of one point of the body.
@@ -30,18 +30,19 @@ class RllabSwimmer(SwimmerEnv):  # type: ignore[misc]
         self.model.actuator_gear[:, 0] = TORQUE
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, self._get_obs().shape, np.float64)
 
-    def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+    def step(self, action: NDArray[np.float32]) -> tuple[Array, np.float64, bool, bool, dict[str, np.float64]]:
         """Moves the swimmer for 0.05 seconds."""
         self.do_simulation(action, self.frame_skip)
         mujoco.mj_forward(self.model, self.data)
         mujoco.mj_subtreeVel(self.model, self.data)
         reward = self.data.subtree_linvel[TORSO, 0] - EFFORT_COST * np.square(action).sum()
-        return self._get_obs(), float(reward), False, False, {}
+        return self._get_obs(), np.float64(reward), False, False, {}
 
     def reset_model(self) -> Array:
         """Starts near the stretched pose, at rest but for noise."""
         noise = self.np_random.normal(size=(2, self.model.nq))
-        self.set_state(self.init_qpos + POSITION_NOISE * noise[0], self.init_qvel + VELOCITY_NOISE * noise[1])
+        position, velocity = self.init_qpos + POSITION_NOISE * noise[0], self.init_qvel + VELOCITY_NOISE * noise[1]
+        self.set_state(position, velocity)  # type: ignore[no-untyped-call]
         return self._get_obs()
 
     def _get_obs(self) -> Array:
