@@ -85,6 +85,12 @@ def test_the_default_detector_of_entities_is_as_good_and_as_quick_to_extend_as_w
     assert np.median(list(took.values())) < 2
 
 
+def test_the_page_states_how_many_labels_the_features_hold() -> None:
+    found = mean("collaborative-cifar10-features", "contrastive features", "CIFAR-10", "training")
+    (page,) = (page for page in PAGES if page.name == "collaborative")
+    assert any(here.startswith(f"{100 * found:.1f} %") for here in page.differences.values())
+
+
 @pytest.mark.parametrize("column", ["1,000 tasks", "100,000 tasks"])
 def test_adding_to_the_default_takes_under_two_milliseconds_at_any_number_of_entities(column: str) -> None:
     assert mean("speed-collaborative-adding", "ratio, mixture", column, "ms, add_task") < 2
