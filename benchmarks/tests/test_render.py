@@ -71,7 +71,7 @@ Forests on clouds.
 
 Data: mnist.
 
-Profile `cpu`: 3 of 4 cells, seeds per cell: 1–3, 0 s in total, COMMIT.
+Profile `cpu`: 3 of 4 cells, seeds per cell: 1–3, 0 s in total, COMMIT. One seed: small (shift 3).
 
 `auroc`
 
@@ -137,6 +137,16 @@ def test_what_was_not_run_is_said(table: Table, tmp_path: Path) -> None:
     assert "Not run yet." in text
     assert "Not drawn yet." in text
     assert not lines(text)
+
+
+def test_rows_with_one_seed_are_named_only_where_others_have_more(
+    make_table: Callable[..., Table], tmp_path: Path
+) -> None:
+    narrow = make_table(columns=("shift 1",), metrics=("auroc", "fpr95"), measure=stepped)
+    run(narrow, results=tmp_path, seeds=[0])
+    assert "One seed" not in page([narrow], tmp_path, tmp_path)
+    run(narrow, results=tmp_path, rows=["small"])
+    assert "One seed: large.\n" in page([narrow], tmp_path, tmp_path)
 
 
 def test_a_number_of_ours_is_never_the_papers(table: Table, tmp_path: Path) -> None:

@@ -72,7 +72,20 @@ def _summary(profile: str, cells: Sequence[Cell], total: int) -> str:
     seeds = f"{min(counts)}–{max(counts)}" if min(counts) < max(counts) else f"{max(counts)}"
     seconds = sum(run.seconds for cell in cells for run in cell.runs)
     ran = f"{len(cells)} of {total} cells, seeds per cell: {seeds}, {seconds:,.0f} s in total, {_commits(cells)}"
-    return f"Profile `{profile}`: {ran}."
+    return f"Profile `{profile}`: {ran}.{_single(cells)}"
+
+
+def _single(cells: Sequence[Cell]) -> str:
+    """Names the rows that have one seed where others have more, with their columns if there are several."""
+    single: dict[str, list[str]] = {}
+    for cell in cells:
+        if len(cell.runs) == 1:
+            single.setdefault(cell.row, []).append(cell.column)
+    if all(len(cell.runs) == 1 for cell in cells) or not single:
+        return ""
+    several = len({cell.column for cell in cells}) > 1
+    named = [f"{row} ({', '.join(columns)})" if several else row for row, columns in single.items()]
+    return f" One seed: {'; '.join(named)}."
 
 
 def _commits(cells: Sequence[Cell]) -> str:

@@ -41,7 +41,7 @@ FEATURES_OF, FEATURE_EPOCHS = 16, 8
 
 
 @lru_cache(maxsize=1)
-def features() -> Images:
+def features(seed: int = 0) -> Images:
     """The images of CIFAR-10 as 128 features each, of an encoder that learnt by contrast from the training images."""
     data = images("cifar10")
     encoder = EntityContrastiveDetector(
@@ -50,7 +50,7 @@ def features() -> Images:
         conv_channels=FEATURES_OF,
         epochs=FEATURE_EPOCHS,
         batch_size=256,
-        random_state=0,
+        random_state=seed,
     )
     # Its features are learnt from rows alone, whatever their entity.
     encoder.fit(data.X, np.arange(len(data.X)) % 2)
@@ -100,7 +100,7 @@ def measure(contender: Contender, title: str, seed: int) -> dict[str, float]:
 
 def measure_features(method: Any, column: str, seed: int) -> dict[str, float]:
     """The share of labels that a linear classifier of the features gets right, on training and on test images."""
-    data = features()
+    data = features(seed)
     probe = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300)).fit(data.X, data.y)
     return {"training": float(probe.score(data.X, data.y)), "test": float(probe.score(data.X_test, data.y_test))}
 
@@ -172,11 +172,12 @@ TABLES = (
         columns=("CIFAR-10",),
         metrics=("training", "test"),
         measure=measure_features,
-        seeds={"cpu": range(1)},
-        profiles={"cpu": {}},
+        seeds=SEEDS,
+        profiles={"cpu": {}, "paper": {}},
         printed={("contrastive features", "CIFAR-10", "training"): 90.2},
         needs=("cifar10",),
-        notes="The features have one seed, as in table 2. The paper states the training accuracy." + SMALLER,
+        notes="Table 2 has the features of seed 0, the one seed of three that was run. The paper states the training "
+        "accuracy, of features of a ResNet-18; ours come from four small convolutions after eight passes." + SMALLER,
         higher_is_better={"training": True, "test": True},
         formats={"training": ".1%", "test": ".1%"},
     ),

@@ -1,6 +1,5 @@
 """Soft Q-learning: whether a policy finds all good actions, and how well it learns control."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,7 +7,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
@@ -166,24 +164,6 @@ def measure_control(method: Any, name: str, seed: int) -> dict[str, float]:
     return {"return": float(chosen.returns.mean()), "return_drawn": float(drawn.returns.mean())}
 
 
-# A learning curve: the mean return of the training episodes in each third of training.
-CURVE = ("return_third_1", "return_third_2", "return_third_3")
-
-
-def curve(returns: Sequence[float]) -> dict[str, float]:
-    """The points of the learning curve, nan where no episode has ended."""
-    parts = np.array_split(np.asarray(returns, dtype=float), len(CURVE))
-    return {label: float(part.mean()) if len(part) else math.nan for label, part in zip(CURVE, parts, strict=True)}
-
-
-def measure_locomotion(method: Any, name: str, seed: int) -> dict[str, float]:
-    """The mean return of 20 episodes with the best action and with drawn ones, and a curve of training returns."""
-    act, best, returns = learn(method, name, seed)
-    drawn, chosen = (run_episodes(policy, GymEnvironment(name, n_envs=20)) for policy in (act, best))
-    ends = {"return": float(chosen.returns.mean()), "return_drawn": float(drawn.returns.mean())}
-    return ends | curve(returns)
-
-
 def soft_q(**parameters: Any) -> SoftQAgent:
     """The modern settings with smaller batches, for a slow core."""
     return SoftQAgent.modern(**{"batch_size": 64, "policy_batch_size": 16, **parameters})
@@ -252,63 +232,6 @@ CONTROL = Table(
     formats={"return": ".1f", "return_drawn": ".1f"},
 )
 
-# The reward scale of 30 that the released code of soft Q-learning has for these tasks, as a temperature.
-RUNNING: dict[str, Any] = {"steps": 30_000, "hidden": (64, 64), "temperature": 1 / 30}
-# Rows that test why the returns are below the paper's, not rivals.
-LONGER, FARSIGHTED = "RAS, four times the steps", "RAS, discount 0.999"
-MUJOCO = Table(
-    name="mujoco",
-    source=f"{SOURCE}, section 5.6, soft Q-learning",
-    caption="Locomotion: the mean return of 20 episodes.",
-    rows={
-        "RAS": soft_q(**RUNNING),
-        "SVGD": soft_q(policy="svgd", **RUNNING),
-        "SAC": SAC(steps=30_000, hidden=(64, 64)),
-        "random": Uniform(),
-        LONGER: soft_q(**RUNNING | {"steps": 4 * RUNNING["steps"]}),
-        FARSIGHTED: soft_q(discount=0.999, **RUNNING),
-    },
-    columns=("Swimmer-v5", "HalfCheetah-v5", "Hopper-v5"),
-    metrics=("return", "return_drawn", *CURVE),
-    measure=measure_locomotion,
-    seeds={"cpu": range(3), "paper": range(3)},
-    profiles={
-        "cpu": {},
-        "paper": {
-            **{"steps": 1_000_000, "batch_size": 128, "policy_batch_size": 128, "lr": 3e-4, "critic_lr": 1e-3},
-            **{
-                "hidden": (128, 128),
-                "twin": False,
-                "target": "hard",
-                "proposal": "uniform",
-                "standardise_actions": False,
-            },
-        },
-    },
-    printed={
-        ("RAS", "Swimmer-v5", "return"): 148,
-        ("SVGD", "Swimmer-v5", "return"): 125,
-        ("RAS", "HalfCheetah-v5", "return"): 6550,
-        ("SVGD", "HalfCheetah-v5", "return"): 2600,
-        ("RAS", "Hopper-v5", "return"): 2200,
-        ("SVGD", "Hopper-v5", "return"): 1350,
-    },
-    notes="Needs MuJoCo (pip install --editable './benchmarks[mujoco]'); these runs had version 4.0.0. The cpu "
-    "profile has 30,000 environment steps, the first 1,000 at random, where the paper has a million: compare the "
-    "rows, not the printed numbers. These are read off the paper's curves, of older versions of the environments and "
-    "its own Swimmer. Ten copies run in parallel, with one training step per step of all ten: 2,900 training steps, "
-    "for SAC too. return takes the action of highest Q among 16 drawn with fixed noise (SAC: the mean action), "
-    "return_drawn draws. The other three are the learning curve: the mean return of the training episodes in each "
-    "third of training. Networks of two layers of 64 units for all. Other settings are those of the pendulum, but for "
-    "the temperature, which is that of the released code of soft Q-learning (a reward scale of 30); SAC adapts its "
-    "own. None of them was tuned on these tasks. The last two rows test causes, with one seed: four times the steps, "
-    "and a longer horizon. More steps help on HalfCheetah and harm on Swimmer, where the returns of training fall "
-    "from the second third on. The same seed of RAS on Swimmer had 43 with an earlier version of MuJoCo and 38 with "
-    "this one, while the first third of its curve was the same: differences in rounding alone move a return by five.",
-    higher_is_better=dict.fromkeys(("return", "return_drawn", *CURVE), True),
-    formats=dict.fromkeys(("return", "return_drawn", *CURVE), ".0f"),
-)
-
 TRAJECTORIES = 40
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 
@@ -342,7 +265,6 @@ def draw_goals(path: Path, profile: str) -> None:
 TABLES = (
     GOALS_TABLE,
     CONTROL,
-    MUJOCO,
     Figure(
         name="multi-goal-paths",
         source=GOALS_TABLE.source,
