@@ -4,15 +4,14 @@ import pytest
 
 from offmap_bench import everything
 from offmap_bench.claims import Claim, Finding, judge
-from offmap_bench.papers import sampling, total_correlation
+from offmap_bench.papers import open_set, sampling, total_correlation
 from offmap_bench.places import RESULTS
 from offmap_bench.samples import read_samples
 from offmap_bench.table import Table
 
 TABLES = {item.name: item for item in everything() if isinstance(item, Table)}
-CLAIMS = [
-    claim for page in (sampling.PAGE, total_correlation.PAGE) for claim in page.claims if claim.table != "disentangling"
-]
+PAGES = (open_set.PAGE, sampling.PAGE, total_correlation.PAGE)
+CLAIMS = [claim for page in PAGES for claim in page.claims if claim.table != "disentangling"]
 
 
 def finding(claim: Claim) -> Finding:
