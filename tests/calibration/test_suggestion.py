@@ -23,8 +23,8 @@ def stream(rows: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(rows, 1)) + SHIFT * novel[:, None], novel
 
 
-def fitted(rows: int = 4000, **parameters: float) -> Calibrated:
-    return Calibrated(first_column, **parameters).calibrate(np.random.default_rng(9).normal(size=(rows, 1)))
+def fitted(rows: int = 4000, confidence: float | None = None) -> Calibrated:
+    return Calibrated(first_column, confidence=confidence).calibrate(np.random.default_rng(9).normal(size=(rows, 1)))
 
 
 @pytest.mark.parametrize(("share", "cost"), [(0.1, 1.0), (0.3, 1.0), (0.6, 1.0), (0.3, 5.0)])
