@@ -120,6 +120,8 @@ def test_ba_with_the_true_conditional_and_entropy_is_the_truth() -> None:
 
 
 def test_the_marginal_of_ba_is_a_density_of_full_covariance() -> None:
+    # An unlucky draw is nearly singular, and single precision then differs in the sixth digit.
+    torch.manual_seed(0)
     marginal = GaussianMarginal([3, 2])
     for parameter in marginal.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
