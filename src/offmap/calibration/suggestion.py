@@ -37,7 +37,7 @@ class SuggestedRate(NamedTuple):
             return "no row seems to be novel; take the alpha that you can afford"
         return (
             f"alpha = {self.alpha:.3g}: {self.novel_share:.0%} of the rows seem to be novel, "
-            f"{self.recall:.0%} of these would be flagged, and {self.precision:.0%} of the flagged rows be novel"
+            f"{self.recall:.0%} of these would be flagged, and {self.precision:.0%} of the flagged rows would be novel"
         )
 
 
