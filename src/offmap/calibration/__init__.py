@@ -12,6 +12,7 @@ from offmap.calibration.selection import rows_needed_to_select, select_rows
 from offmap.calibration.shift import Reweighted, weighted_p_values
 from offmap.calibration.split import Split, hold_out
 from offmap.calibration.suggestion import SuggestedRate, suggest_rate
+from offmap.calibration.together import assess_together, pooled_novelty
 
 __all__ = [
     "Budget",
@@ -25,9 +26,11 @@ __all__ = [
     "Reweighted",
     "Split",
     "SuggestedRate",
+    "assess_together",
     "conditional_p_values",
     "hold_out",
     "p_values",
+    "pooled_novelty",
     "random_p_values",
     "rows_needed",
     "rows_needed_to_select",

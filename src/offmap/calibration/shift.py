@@ -1,7 +1,7 @@
 """Covariate shift: held-out rows are weighted so that they are distributed as recent rows are."""
 
 import os
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from offmap import parameters, persist
 from offmap.arrays import FloatArray
 from offmap.calibration.conditional import rows_needed
 from offmap.calibration.contract import PromisedModel
-from offmap.labels import with_unknown
+from offmap.calibration.wrapping import decided, feature_rows, require_plain_promise
 from offmap.parameters import Positive
 from offmap.verdict import Verdict
 
@@ -93,8 +93,8 @@ class Reweighted(BaseEstimator):
             ValueError: The effective number of rows is too small for the rate of the model.
         """
         parameters.check(self)
-        _require_plain_promise(self.model)
-        old, new = _features("X_calibration", X_calibration), _features("X_recent", X_recent)
+        require_plain_promise(self.model, "weights do not keep; fit it without, or call its recalibrate")
+        old, new = feature_rows("X_calibration", X_calibration), feature_rows("X_recent", X_recent)
         if old.shape[1] != new.shape[1]:
             raise ValueError(f"X_recent has {new.shape[1]} features; X_calibration has {old.shape[1]}")
         self._learn_weights(old, new)
@@ -113,11 +113,7 @@ class Reweighted(BaseEstimator):
         check_is_fitted(self, "weights_")
         verdict = self.model.assess(X)
         p_value = self._p_value(X, verdict.novelty)
-        novel = self._novel(p_value)
-        if verdict.closest is None:
-            return replace(verdict, p_value=p_value, novel=novel)
-        label = with_unknown(verdict.closest, novel, self.model.unknown_label_)
-        return replace(verdict, p_value=p_value, novel=novel, label=label)
+        return decided(verdict, self.model, p_value, p_value <= self.model.alpha * (1 + 1e-12))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """What the model predicts, with decisions from the weighted p-values."""
@@ -158,12 +154,9 @@ class Reweighted(BaseEstimator):
                 "lie: call the model's recalibrate with recent normal rows instead"
             )
 
-    def _novel(self, p_value: FloatArray) -> NDArray[np.bool_]:
-        return p_value <= self.model.alpha * (1 + 1e-12)
-
     def _p_value(self, X: ArrayLike, novelty: FloatArray) -> FloatArray:
         check_is_fitted(self, "weights_")
-        return weighted_p_values(self.calibration_novelty_, self.weights_, novelty, self._weights(_features("X", X)))
+        return weighted_p_values(self.calibration_novelty_, self.weights_, novelty, self._weights(feature_rows("X", X)))
 
     def _learn_weights(self, old: FloatArray, new: FloatArray) -> None:
         both, recent = np.concatenate([old, new]), np.repeat([0, 1], [len(old), len(new)])
@@ -178,35 +171,3 @@ class Reweighted(BaseEstimator):
 
     def _weights(self, features: FloatArray) -> FloatArray:
         return np.exp(((features - self.mean_) / self.scale_) @ self.coef_ + self.intercept_)
-
-
-def _require_plain_promise(model: Any) -> None:
-    """Refuses a model whose promise weights cannot keep."""
-    if not isinstance(model, PromisedModel):
-        raise ValueError(
-            f"model must be one of Offmap; put the {type(model).__name__} into Calibrated or Guarded first"
-        )
-    check_is_fitted(model, "promise_")
-    if hasattr(model, "entity_ids_"):
-        raise ValueError("model must be asked about rows alone; a model of entities is recalibrated instead")
-    for name in ("confidence", "by_class"):
-        if getattr(model, name, None) is not None:
-            raise ValueError(f"model has {name}, which weights do not keep; fit it without, or call its recalibrate")
-
-
-def _features(name: str, X: ArrayLike) -> FloatArray:
-    """Rows of finite numbers, one line per row; ``name`` is the argument that an error names."""
-    try:
-        rows = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} must be rows of numbers, from which weights are computed; encode texts first"
-        ) from None
-    if rows.ndim < 2 or not len(rows):
-        raise ValueError(f"{name} must be (n, d) features of at least one row; got shape {rows.shape}")
-    flat = rows.reshape(len(rows), -1)
-    if len(wrong := np.flatnonzero(~np.isfinite(flat).all(axis=1))):
-        raise ValueError(
-            f"{name} holds NaN or infinity in row {wrong[0]}; weights need numbers: fill or drop such rows"
-        )
-    return flat
