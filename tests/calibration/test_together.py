@@ -83,6 +83,7 @@ def test_an_isolated_outlier_looks_less_novel_among_known_rows() -> None:
 
 def test_a_new_digit_is_found_more_often() -> None:
     digits = load("digits")
+    assert digits.y is not None
     gains = []
     for seed in range(3):
         split = hold_out_classes(digits.X, digits.y, known=range(7), test_size=0.4, seed=seed)
@@ -106,7 +107,7 @@ def test_the_rate_may_be_stated_or_left_to_the_rows() -> None:
 
 
 def test_without_novel_rows_the_rate_of_the_model_stays() -> None:
-    known, X, _ = batch(3, novel=0)
+    known, _, _ = batch(3, novel=0)
     model = Calibrated(first, alpha=0.05).calibrate(known)
     assert assess_together(model, known, known, alpha="auto").novel.mean() < 0.1
 
@@ -141,9 +142,8 @@ def test_every_kind_of_model_can_be_asked(name: str) -> None:
 def test_neighbours_may_be_found_by_other_features() -> None:
     known, X, is_new = batch(2)
     model = Calibrated(first, alpha=0.1).calibrate(known)
-    apart, useless = (
-        assess_together(model, X, known, features=lambda rows, column=column: rows[:, [column]]) for column in (1, 2)
-    )
+    apart = assess_together(model, X, known, features=lambda rows: rows[:, [1]])
+    useless = assess_together(model, X, known, features=lambda rows: rows[:, [2]])
     assert apart.novel[is_new].mean() > 0.3 + useless.novel[is_new].mean()
 
 

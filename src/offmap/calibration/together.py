@@ -115,7 +115,7 @@ def _features(model: Any, name: str, X: Any, features: Features | None) -> Float
         X = features(X)
     elif encoder is not None:
         X = encoder.transform(X)
-    return feature_rows(name, X.toarray() if issparse(X) else X)
+    return feature_rows(name, X.toarray() if issparse(X) else X)  # type: ignore[attr-defined] # every sparse matrix has it
 
 
 def _promise(known: FloatArray, pooled: FloatArray, alpha: float | Literal["auto"], default: float) -> Promise:
