@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import offmap
+from offmap.calibration import assess_together, suggest_rate
 from offmap.commands import app
 from offmap.data import ColumnsLeftOut
 from tests.command_line import Run
@@ -124,6 +125,25 @@ def test_the_rows_suggest_a_rate(run: Run, tmp_path: Path) -> None:
     assert (wrong.code, "--alpha must be a rate between 0 and 1, or 'auto'; got 'some'" in wrong.err) == (2, True)
     both = run("score", "model.safetensors", "today.csv", "--alpha", "auto", "--budget", "1/9")
     assert (both.code, "give either --alpha or --budget" in both.err) == (2, True)
+
+
+def test_rows_are_judged_together_with_known_rows(run: Run, tmp_path: Path) -> None:
+    model, known = offmap.load("model.safetensors"), payments(150, 2).drop(columns="fraud")
+    group = payments(40, 3).drop(columns="fraud").assign(amount=85.0)
+    mixed: pd.DataFrame = pd.concat([pd.read_csv("today.csv"), group])
+    known.to_csv(tmp_path / "known.csv", index=False)
+    mixed.to_csv(tmp_path / "mixed.csv", index=False)
+    arguments = ("score", "model.safetensors", tmp_path / "mixed.csv", "--known", tmp_path / "known.csv")
+    together = assess_together(model, mixed, known)
+    assert run(*arguments).frame["novelty"].tolist() == together.novelty.tolist()
+    auto = run(*arguments, "--alpha", "auto")
+    assert str(suggest_rate(np.asarray(together.p_value))) in auto.err
+    assert auto.frame["novel"].tolist() == assess_together(model, mixed, known, alpha="auto").novel.tolist()
+    assert run(*arguments[:-1], "nowhere.csv").code == 2
+    streamed = run(*arguments, "--out", tmp_path / "s.csv", "--resume")
+    assert (streamed.code, "none of --top, --explain, --known" in streamed.err) == (2, True)
+    entities = run("score", "ratio.safetensors", "readings.csv", "--known", "readings.csv")
+    assert (entities.code, "a model of entities is recalibrated instead" in entities.err) == (2, True)
 
 
 def test_the_rows_of_entities_suggest_a_rate_too(run: Run) -> None:

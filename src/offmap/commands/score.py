@@ -44,6 +44,7 @@ class _Table:
     explain: int
     reference: str | None
     suggest: bool
+    known: str | None
 
     def of(self, model: "Estimator", data: str, roles: "Roles", tell: Callable[[str], None]) -> "pd.DataFrame":
         """The scores of the rows, and the reasons if they are wanted."""
@@ -52,10 +53,11 @@ class _Table:
 
         try:
             opened = open_rows(model, data, roles, scoring=True)
+            known = None if self.known is None else open_rows(model, self.known, roles, scoring=True)
             if self.suggest:
-                model, suggested = at_suggested_rate(model, opened)
+                model, suggested = at_suggested_rate(model, opened, known)
                 tell(str(suggested))
-            frame = score_rows(model, opened, new_entities=self.new_entities, top=self.top)
+            frame = score_rows(model, opened, new_entities=self.new_entities, top=self.top, known=known)
             if self.explain:
                 normal = None if self.reference is None else open_rows(model, self.reference, roles, scoring=True)
                 return frame.join(reasons_of(model, opened, normal, self.explain, frame["row"].tolist()), on="row")
@@ -81,6 +83,14 @@ def score(
     entity: Entity = None,
     explain: Explain = 0,
     reference: Reference = None,
+    known: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATA",
+            help="Rows of known classes that the model has not seen: rows are then judged together, which finds new "
+            "classes better.",
+        ),
+    ] = None,
     resume: Resume = False,
     engine: EngineName = "threads",
     workers: Workers = None,
@@ -98,14 +108,14 @@ def score(
     stream = Stream(resume=resume, engine=engine, workers=workers, ray_address=ray_address)
     if out is not None:
         require_scores_out(out, [str(model), data])
-    require_present(model, data)
+    require_present(model, data, *([] if known is None else [known]))
     from offmap.workflow import load_model, write_frame
 
     with terminal.messages(quiet) as tell:
         suggest = alpha == AUTO
         if suggest and budget is not None:
             raise ValueError("give either --alpha or --budget")
-        whole = top is not None or bool(explain) or new_entities == "add" or suggest
+        whole = top is not None or bool(explain) or new_entities == "add" or suggest or known is not None
         in_batches = stream.serves(data, out, whole)
         loaded = at_threshold(load_model(model, trust or ()), rate_of(alpha), budget)
         roles = roles_of(text, label, entity, keep=keep)
@@ -114,7 +124,14 @@ def score(
             require_entity_role(loaded, roles)
             rows, novel = stream.run(loaded, data, out, roles, new_entities, trust or ())
         else:
-            table = _Table(new_entities=new_entities, top=top, explain=explain, reference=reference, suggest=suggest)
+            table = _Table(
+                new_entities=new_entities,
+                top=top,
+                explain=explain,
+                reference=reference,
+                suggest=suggest,
+                known=known,
+            )
             frame = table.of(loaded, data, roles, tell)
             rows, novel = len(frame), int(frame["novel"].sum())
             if out is None:

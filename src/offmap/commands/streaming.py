@@ -53,7 +53,7 @@ class Stream:
         if asked or (is_stream(data) and Path(data).is_dir()):
             raise ValueError(
                 f"{' and '.join(asked) or f'the folder {data}'} needs files that are scored in batches: Parquet, CSV "
-                "or TSV as DATA, --out, and neither --top, --explain nor --new-entities add"
+                "or TSV as DATA, --out, and none of --top, --explain, --known, --alpha auto and --new-entities add"
             )
         return False
 

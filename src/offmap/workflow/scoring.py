@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from offmap.base import OpenSetClassifier
-from offmap.calibration import SuggestedRate
+from offmap.calibration import SuggestedRate, assess_together, suggest_rate
 from offmap.collaborative.base import EntityDetector
 from offmap.data import Data, TableEncoder, TextEncoder
 from offmap.data.roles import Roles
@@ -23,24 +23,40 @@ def assess(model: Estimator, data: Data) -> Verdict:
     return model.assess(rows, entities_of(model, data)) if isinstance(model, EntityDetector) else model.assess(rows)
 
 
-def at_suggested_rate(model: Estimator, data: Data) -> tuple[Estimator, SuggestedRate]:
+def assess_with_known(model: Estimator, data: Data, known: Data) -> Verdict:
+    """Judges the rows together, beside rows of known classes that the model has not seen."""
+    for given in (data, known):
+        require_readable(model, given)
+    return assess_together(model, rows_for(model, data), rows_for(model, known))
+
+
+def at_suggested_rate(model: Estimator, data: Data, known: Data | None = None) -> tuple[Estimator, SuggestedRate]:
     """The model at the false-alarm rate that the rows suggest, and what to expect of it; as it is if none is novel.
 
     Args:
         model: A fitted model.
         data: The rows, normal and novel ones as they come.
+        known: Rows of known classes with which the rows are judged together; by default they are judged one by one.
     """
     require_readable(model, data)
-    rows = rows_for(model, data)
-    if isinstance(model, EntityDetector):
-        suggested = suggest_for_entities(model, rows, entities_of(model, data))
+    if known is not None:
+        p_value = assess_with_known(model, data, known).p_value
+        assert p_value is not None
+        suggested = suggest_rate(p_value)
+    elif isinstance(model, EntityDetector):
+        suggested = suggest_for_entities(model, rows_for(model, data), entities_of(model, data))
     else:
-        suggested = model.suggest_alpha(rows)
+        suggested = model.suggest_alpha(rows_for(model, data))
     return (model.at(alpha=suggested.alpha) if suggested.novel_share else model), suggested
 
 
 def score_rows(
-    model: Estimator, data: Data, *, new_entities: NewEntities = "error", top: int | None = None
+    model: Estimator,
+    data: Data,
+    *,
+    new_entities: NewEntities = "error",
+    top: int | None = None,
+    known: Data | None = None,
 ) -> pd.DataFrame:
     """Scores each row: novelty, p-value, whether it is flagged; from a classifier also label and closest class.
 
@@ -51,6 +67,7 @@ def score_rows(
         data: The rows.
         new_entities: What to do with rows of entities that the model does not know.
         top: How many of the most novel rows to return, the most novel first; all rows in their order if None.
+        known: Rows of known classes with which the rows are judged together; by default they are judged one by one.
 
     Example:
         >>> from offmap.data import load
@@ -59,7 +76,10 @@ def score_rows(
         >>> list(score_rows(fit_model(configure("msp", ["epochs=2"]), digits), digits))
         ['row', 'novelty', 'p_value', 'novel', 'label', 'closest']
     """
-    verdict, places = assess_places(model, data, new_entities)
+    if known is None:
+        verdict, places = assess_places(model, data, new_entities)
+    else:
+        verdict, places = assess_with_known(model, data, known), np.arange(len(data))
     frame = _beside(data.identity, places, verdict.to_frame())
     return frame if top is None else frame.iloc[verdict.top(top)]
 
