@@ -104,4 +104,4 @@ def test_the_numbers_of_a_cause_are_those_of_the_stored_results(claim: Claim) ->
     samples, _ = read_samples(NGRAMS, "cpu", RESULTS)
     found = samples["ANS", claim.columns[0], "best f1"]
     assert len(found.values) >= 10
-    assert claim.cause.endswith(f"an F1 of {100 * found.mean:.1f}")
+    assert claim.cause.endswith(f"gives F1 {100 * found.mean:.1f}")

@@ -56,7 +56,7 @@ def page(items: list[Table | Figure], results: Path, figures: Path) -> str:
 GOLDEN = f"""\
 # Benchmarks of the toolkit
 
-Questions that no paper asks: promises, plain rivals, tables, explanations, learning over time.
+Beyond the papers: false-alarm rates, simple baselines, tables, explanations, new classes.
 
 {LEGEND}
 

@@ -63,7 +63,7 @@ def test_augmented_passes_bring_the_other_embeddings_up(row: str) -> None:
 @pytest.mark.parametrize("row", ["label*", "learned, 64 seed tasks", "pseudo-label", "random"])
 def test_the_numbers_of_a_cause_are_those_of_the_stored_results(row: str) -> None:
     (cause,) = (claim.cause for page in PAGES for claim in page.claims if claim.item == f"CIFAR-10, {row}")
-    passed, before, after = map(int, re.findall(r"(\d+) augmented passes bring (\d+) to (\d+)", cause)[0])
+    passed, before, after = map(int, re.findall(r"(\d+) epochs with augmentation raise (\d+) to (\d+)", cause)[0])
     assert before == round(100 * mean("collaborative-cifar10", row, "k = 2 (45 tasks)", "auroc"))
     assert after == round(100 * passes(row, f"{passed} passes, augmented"))
 
@@ -73,7 +73,7 @@ def test_augmented_passes_bring_transfer_to_triples_up() -> None:
     more = mean("collaborative-cifar10-transfer-passes", "k = 2", "20 passes, augmented", "n = 3")
     assert more > six + 0.02
     (cause,) = (claim.cause for page in PAGES for claim in page.claims if claim.metric == "n = 3")
-    assert f"bring {100 * six:.0f} to {100 * more:.0f} " in cause
+    assert f"raise {100 * six:.0f} to {100 * more:.0f} " in cause
 
 
 def test_the_default_detector_of_entities_is_as_good_and_as_quick_to_extend_as_was_asked() -> None:
@@ -156,7 +156,7 @@ def test_the_cause_on_swimmer_has_the_stored_numbers() -> None:
     (cause,) = (claim.cause for page in PAGES for claim in page.claims if claim.item == "return on Swimmer")
     assert f"SAC {returned('SAC', RLLAB):.0f}" in cause
     assert f"sine gait {returned('sine gait, best of 30', RLLAB):.0f}" in cause
-    assert f"training: {returned(TRAINED, RLLAB):.0f}" in cause
+    assert f"updates {returned(TRAINED, RLLAB):.0f}" in cause
 
 
 def gap_of_trees(table: str, column: str) -> str:

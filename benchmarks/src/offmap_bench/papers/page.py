@@ -44,9 +44,9 @@ OWN = {
     "toolkit": Page(
         name="toolkit",
         title="Benchmarks of the toolkit",
-        about="Questions that no paper asks: promises, plain rivals, tables, explanations, learning over time.",
+        about="Beyond the papers: false-alarm rates, simple baselines, tables, explanations, new classes.",
     ),
     "speed": Page(
-        name="speed", title="Speed", about="How fast fitting and scoring are, beside a plain loop and other libraries."
+        name="speed", title="Speed", about="Time to fit and to score, against a plain loop and other libraries."
     ),
 }

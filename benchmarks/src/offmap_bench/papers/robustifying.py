@@ -6,7 +6,7 @@ from offmap_bench.papers.page import Page
 PAGE = Page(
     name="robustifying",
     title="Robustifying Generative Models",
-    about="Does more capacity, or another divergence, mend the likelihood of outliers?",
+    about="Does more capacity, or another divergence, fix the high likelihood of outliers?",
     items=("vae-likelihoods", "vae-capacity", "vae-forward-kl"),
     claims=(
         Claim(
@@ -23,8 +23,8 @@ PAGE = Page(
             above="Gaussian, reverse (ELBO)",
             columns=("cifar10 → svhn",),
             metric="auroc_bpd",
-            cause="proposed there and never tried; it changes little",
+            cause="the paper proposes it without a test; it changes little",
         ),
     ),
-    differences={"all of CIFAR-10": "20,000 training images", "the forward divergence is proposed": "it is run"},
+    differences={"all of CIFAR-10": "20,000 training images", "the forward divergence is proposed": "it is tested"},
 )

@@ -113,11 +113,11 @@ PAGE = Page(
                 (
                     "Swimmer",
                     RLLAB,
-                    "30,000 steps, 500,000 there: no learner swims (SAC 4; RAS, ten times the training: 2), "
-                    "a sine gait 82",
+                    "30,000 steps instead of 500,000: no method learns to swim (SAC 4; RAS with ten times the "
+                    "updates 2; a fixed sine gait 82)",
                 ),
-                ("HalfCheetah", "HalfCheetah-v5", "a million steps there; 120,000 raise it from -395 to 4 (one seed)"),
-                ("Hopper", "Hopper-v5", "a million steps there; the curve rises from 31 to 152"),
+                ("HalfCheetah", "HalfCheetah-v5", "30,000 steps of a million; 120,000 give 4, not -395 (one seed)"),
+                ("Hopper", "Hopper-v5", "30,000 steps of a million; still rising, from 31 to 152"),
             )
         ),
     ),

@@ -61,7 +61,7 @@ PAGE = Page(
                     "total-correlation-samples",
                     "Tree CLUB",
                     "d = 2, TC 10",
-                    "unit spread bounds CLUB by 4 (tested); the thesis's variant is not stated",
+                    "with unit variance CLUB is at most 4 (tested); the thesis does not state its variant",
                 ),
             )
         ),
@@ -72,7 +72,7 @@ PAGE = Page(
                 row="TC, 16 style codes",
                 columns=("no adversary",),
                 metric=metric,
-                cause=f"short training: on validation images, one seed, five times the passes bring {gain}",
+                cause=f"short training; with five times the epochs (one seed, validation images) it goes from {gain}",
             )
             for metric, gain in (
                 ("acc_d", "81 to 88"),

@@ -138,7 +138,7 @@ TABLES = (
     Table(
         name="collaborative-cifar10-apart",
         source=f"{SOURCE}, table 2",
-        caption="CIFAR-10: every task for itself, and all tasks together.",
+        caption="CIFAR-10: one model per task (apart), and one model for all tasks (together).",
         rows=ROWS,
         columns=tuple(column(k) for k in KINDS),
         metrics=("auroc",),

@@ -129,7 +129,7 @@ DIGITS = starts_table(
         "learned, 64 seed tasks": (99.93, 99.90),
     },
     epochs=4,
-    caption="MNIST: how the embeddings of tasks start.",
+    caption="MNIST: initialisation of the task embeddings.",
     notes=NOTES + PACES,
 )
 THINGS = starts_table(
@@ -144,7 +144,7 @@ THINGS = starts_table(
         "learned, 64 seed tasks": (96.43, 95.06, 93.45, 91.40),
     },
     epochs=6,
-    caption="CIFAR-10: how the embeddings of tasks start.",
+    caption="CIFAR-10: initialisation of the task embeddings.",
     notes=NOTES + SMALLER + PACES,
 )
 

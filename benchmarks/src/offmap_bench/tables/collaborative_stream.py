@@ -88,7 +88,7 @@ TABLES = (
         "users of the most over- against those of the most under-represented age. The vectors come from a DeepFM "
         "trained on all ratings, those of cold films and of test users included. Every cold task comes five times, "
         "with 2, 5, 10, 20 and 50 exposures that no other has. Seen and unseen are the same tasks with the same "
-        "exposures: in `fit`, or by `add_task` after it. The learned embedding of a task that is added to the concat "
+        "exposures: in `fit`, or by `add_entity` after it. The learned embedding of a task that is added to the concat "
         "network leans to the mean of all tasks. The paper's does not: with two exposures it ranks one or two points "
         "better (on another seed), but its log ratios claim more than so few exposures tell.",
         higher_is_better=dict.fromkeys(COLD_METRICS, True),

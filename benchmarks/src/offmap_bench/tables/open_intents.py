@@ -158,17 +158,14 @@ COMPARED = Table(
     | printed({"ANS": TABLE_1["ANS"]}, AT_RATE)
     | printed({"ANS": TABLE_1["ANS"]}, SUGGESTED),
     needs=tuple(SETS.values()),
-    notes=f"{NOTES} The thesis's SelfSup uses further data sets; ours has none. The thesis has no row for LOF. "
-    "The last two rows are plain scores of the embeddings that the heads of ANS see: the distance to the nearest "
-    "training row, and the largest logit of a logistic regression. They have no rule of their own. At 12 %, a "
-    "threshold rejects 12 % of the development rows of the known classes; the table open-intents-threshold compares "
-    "such rates, on known classes. The suggested rate is that of "
-    "suggest_alpha: the test rows, without their labels, tell how many of them are open, and so how many false alarms "
-    "finding these is worth. The thesis judges each row by itself, by the own rule. That ANS is compared with it at "
-    "other thresholds too was decided after test results of its own rule had been seen. Best f1 is the F1 at the "
-    "threshold that is best on the test rows, out of reach in use: what is missing there no threshold brings. The "
-    "AUROC compares scores whatever the threshold. Seconds are to fit and to answer the test rows on given embeddings; "
-    "other work shared the machine.",
+    notes=f"{NOTES} "
+    "The thesis's SelfSup uses further data sets, ours none; it has no LOF row. The last two rows are plain "
+    "scores on the embeddings that the heads of ANS see, without a rule of their own: distance to the nearest "
+    "training row, and largest logit of a logistic regression. 12 %: the threshold rejects 12 % of the "
+    "development rows of known classes (see open-intents-threshold). Suggested rate: suggest_alpha on the "
+    "unlabelled test rows; the thesis judges each row by itself. Both comparisons were added after the test "
+    "results of the own rule were known. Best f1 is at the best threshold on the test rows, an upper bound. "
+    "Seconds are for fitting and predicting on given embeddings.",
     higher_is_better=HIGHER,
     formats=FORMATS,
     average=True,

@@ -114,7 +114,7 @@ ROUNDED = "Its layers below the last one multiply in 16 bits (cosine with the fu
 
 ENCODER = Table(
     name="open-intents-encoder",
-    caption="Open intents on frozen embeddings of all-mpnet-base-v2, which is of the size of BERT, and letters.",
+    caption="The nine settings on frozen all-mpnet-base-v2, which is as large as BERT, with character n-grams.",
     rows={
         "MSP": own(MSPClassifier),
         "ANS": own(ANSClassifier),

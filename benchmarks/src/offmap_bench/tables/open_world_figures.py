@@ -103,8 +103,8 @@ TABLES = (
     Figure(
         name="open-world-map-banking",
         source="No paper: the loop of this toolkit",
-        caption="BANKING after the first sixth of the stream: rows that wait, laid out by t-SNE; the twelve groups "
-        "that teach most have a colour.",
+        caption="BANKING after the first sixth of the stream: queued rows by t-SNE; the first twelve groups of "
+        "the queue are coloured.",
         draw=draw_map,
         needs=("banking",),
     ),

@@ -76,7 +76,7 @@ TABLES = (
     Table(
         name="open-world-incremental",
         source="The splits of continual generalised intent discovery, with labels",
-        caption="Classes come in three stages after the first ones; no learner but the refit sees old rows again.",
+        caption="Class-incremental learning in three stages; only the refit sees old rows again.",
         rows={
             "nearest mean": NearestMean(),
             "streaming LDA": StreamingLDA(),
@@ -112,7 +112,7 @@ TABLES = (
     Table(
         name="open-world-lesson",
         source="No paper: the time of one lesson",
-        caption="Seconds to learn ten classes into 140, from embeddings that are at hand.",
+        caption="Seconds to add ten classes to 140, on precomputed embeddings.",
         rows={"random projection + ridge": Analytic(), "adaptive negative samples": Heads()},
         columns=(LESSON,),
         metrics=("seconds", "all"),

@@ -99,7 +99,7 @@ def _rates(groups: NDArray[Any], novel: NDArray[np.bool_]) -> list[float]:
 BY_CLASS = Table(
     name="promises-by-class",
     source="Of our own",
-    caption=f"Rates of false alarms of single classes, at a promised rate of {ALPHA}.",
+    caption=f"False-alarm rate per class, at a promised rate of {ALPHA}.",
     rows={
         f"{name}, {kind}": Promised(method, promise)
         for kind, promise in KINDS.items()
@@ -126,7 +126,7 @@ BY_CLASS = Table(
 CLASS_SETS = Table(
     name="promises-sets",
     source="Of our own",
-    caption=f"Rows of single classes whose set of possible classes lacks their own, at a promised rate of {ALPHA}.",
+    caption=f"Share of the rows of each class whose prediction set misses it, at a promised rate of {ALPHA}.",
     rows={
         f"{name}, {kind}": Promised(method, promise)
         for kind, promise in SETS.items()
@@ -146,7 +146,7 @@ CLASS_SETS = Table(
 FOUND = Table(
     name="promises-found",
     source="Of our own",
-    caption=f"Rows of digits that were left out that are flagged, at a promised rate of {ALPHA}.",
+    caption=f"Share of the rows of held-out digits that are flagged, at a promised rate of {ALPHA}.",
     rows={row: promised for row, promised in BY_CLASS.rows.items() if "CV+" not in row},
     columns=("digits",),
     metrics=("found", "false alarms"),
