@@ -13,7 +13,7 @@ from scipy.stats import binom
 from offmap.loop import OpenWorld
 from offmap.loop.promise import calibrate, measured, order_statistics, rows_needed
 from offmap.openset import AnalyticClassifier
-from tests.loop.worlds import blobs, taught
+from tests.loop.worlds import blobs, classifier, taught
 
 
 @given(rows=st.integers(1, 300), share=st.floats(0, 1))
@@ -151,3 +151,22 @@ def in_rounds(path: Path, seed: int) -> list[float]:
 def test_the_mean_rate_from_the_second_round_on_is_kept_on_rows_that_the_world_has_never_seen(tmp_path: Path) -> None:
     alarms = np.array([in_rounds(tmp_path / str(seed), seed) for seed in range(8)])
     assert abs(alarms[:, 1:].mean() - 0.1) < 0.03
+
+
+def test_a_taught_class_without_a_held_out_row_is_covered_by_those_of_the_others(tmp_path: Path) -> None:
+    """Held-out rows are drawn from all rows alike, so they speak for a class that has none among them by chance."""
+    X, y = blobs([0, 1, 2], 40)
+    rare = np.flatnonzero(y == 2)[:3]
+    kept = np.sort(np.concatenate([np.flatnonzero(y != 2), rare]))
+    for seed in range(20):
+        model = classifier(calibration=0.3, random_state=seed)
+        with OpenWorld.create(tmp_path / str(seed), classifier=model, min_group=4) as world:
+            world.teach(X[kept], y[kept])
+            if 2 not in world.classifier.held_out_labels_:
+                assert world.status().promise_holds
+                world.observe(blobs([3], 15, seed=1)[0])
+                world.name(world.groups()[0].id, 3)
+                world.learn()
+                assert world.status().promise == "not promised for 1 learnt class: label audit rows and learn again"
+                return
+    raise AssertionError("every split held a row of the rare class out")

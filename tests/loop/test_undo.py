@@ -71,8 +71,12 @@ class Reviewer(RuleBasedStateMachine):
     @rule(one=SEEDS, other=SEEDS)
     def merge(self, one: int, other: int) -> None:
         first, second = self.live(one), self.live(other)
-        if first is not None and second is not None and first != second:
+        if first is not None and second is not None and first != second and self.may_merge(first, second):
             self.decide(lambda: self.world.merge(first, second))
+
+    def may_merge(self, first: int, second: int) -> bool:
+        kept, gone = self.world.state.groups[first], self.world.state.groups[second]
+        return kept.status != "discarded" and (None in (kept.name, gone.name) or kept.name == gone.name)
 
     @rule(seed=SEEDS)
     def split(self, seed: int) -> None:
@@ -130,6 +134,10 @@ class Reviewer(RuleBasedStateMachine):
         assert (replayed.next_group, replayed.next_version) == self.counters()
 
     @invariant()
+    def rows_have_the_verdict_of_a_version_that_stands(self) -> None:
+        assert self.world.state.outdated() == []
+
+    @invariant()
     def a_row_is_in_its_group_and_in_no_other(self) -> None:
         state = self.world.state
         places = [(row, group.id) for group in state.groups.values() for row in group.rows]
@@ -147,6 +155,41 @@ def test_any_sequence_of_acts_in_a_folder() -> None:
 def test_any_sequence_of_acts_in_a_database(postgres: str) -> None:
     run = settings(max_examples=5, stateful_step_count=12)
     run_state_machine_as_test(lambda: Reviewer(postgres), settings=run)  # type: ignore[arg-type]  # it only calls it
+
+
+def test_rows_that_came_after_an_undone_version_are_assessed_again(tmp_path: Path) -> None:
+    with taught(tmp_path / "undone") as undone, taught(tmp_path / "rolled-back") as rolled_back:
+        for world in (undone, rolled_back):
+            world.observe(blobs([3], 15, seed=1)[0])
+            world.name(world.groups()[0].id, 3)
+            world.learn()
+            later = world.observe(blobs([3], 15, seed=2)[0], ids=[f"later {row}" for row in range(15)])
+            assert later.novel.mean() < 0.5
+        learnt = undone.state.to_bytes()
+        undone.undo()
+        rolled_back.rollback(1)
+        for world in (undone, rolled_back):
+            rows = [world.state.rows[world.state.numbers[f"later {row}"]] for row in range(15)]
+            assert {row.version for row in rows} == {1}
+            assert {row.closest for row in rows} <= {0, 1, 2}
+            assert all(row.waits for row in rows)
+        undone.redo()
+        assert undone.state.to_bytes() == learnt
+    with OpenWorld.open(tmp_path / "undone") as again:
+        assert again.state.to_bytes() == learnt
+
+
+def test_after_a_redo_rows_that_came_before_it_are_assessed_by_its_version(tmp_path: Path) -> None:
+    with taught(tmp_path / "w") as world:
+        world.observe(blobs([3], 15, seed=1)[0])
+        world.name(world.groups()[0].id, 3)
+        world.learn()
+        world.undo()
+        world.observe(blobs([3], 15, seed=2)[0], ids=[f"later {row}" for row in range(15)])
+        world.redo()
+        rows = [world.state.rows[world.state.numbers[f"later {row}"]] for row in range(15)]
+        assert {row.version for row in rows} == {2}
+        assert sum(row.closest == 3 for row in rows) > 10
 
 
 def test_ids_of_undone_groups_and_versions_are_not_used_again(tmp_path: Path) -> None:

@@ -104,11 +104,44 @@ def test_a_row_observed_again_has_no_effect_and_another_one_under_its_id_is_refu
     before = world.state.to_bytes()
     assert len(world.observe(rows, ids=["a", "b"])) == 2
     assert world.state.to_bytes() == before
+    # The same numbers of another type are the same row to the model.
+    assert len(world.observe(rows.astype(np.float32), ids=["a", "b"])) == 2
+    assert world.state.to_bytes() == before
     with pytest.raises(ValueError, match="'b', which is the id of another row"):
         world.observe(rows, ids=["b", "c"])
     with pytest.raises(ValueError, match="'x', which is the id of another row"):
         world.observe(rows, ids=["x", "x"])
     assert world.state.to_bytes() == before
+
+
+def test_rows_without_an_id_get_numbers_that_no_row_has(world: OpenWorld) -> None:
+    rows, _ = blobs([3], 4, seed=7)
+    world.observe(rows[:2], ids=[5000, 5001])
+    world.observe(rows[2:])
+    world.observe(rows[:2] + 1, ids=[5004, 5005])
+    assert {5000, 5001, 5002, 5003, 5004, 5005} <= set(world.state.numbers)
+
+
+def test_an_unknown_label_with_spaces_around_it_is_refused(tmp_path: Path) -> None:
+    X, y = blobs([0, 1, 2], 30)
+    with OpenWorld.create(tmp_path / "w", classifier=classifier(), min_group=4) as world:
+        world.teach(X, np.array(["a", "b", "c"])[y])
+        world.observe(blobs([3], 15, seed=1)[0])
+        with pytest.raises(ValueError, match="label 'unknown' is what unknown rows are called"):
+            world.name(world.groups()[0].id, " unknown ")
+
+
+def test_groups_with_different_names_and_discarded_ones_are_not_merged_by_accident(world: OpenWorld) -> None:
+    one, other = (group.id for group in world.groups())
+    world.name(one, 3)
+    world.name(other, 4)
+    with pytest.raises(ValueError, match=f"group {one} is named 3 and group {other} 4; give both the same name first"):
+        world.merge(one, other)
+    world.discard(one)
+    with pytest.raises(ValueError, match=f"group {one} was discarded; name or skip it first, or merge it into group"):
+        world.merge(one, other)
+    world.skip(other)
+    assert (world.state.groups[other].status, world.state.groups[other].name) == ("skipped", None)
 
 
 BAD: dict[str, tuple[Callable[[OpenWorld], Any], str]] = {
@@ -127,6 +160,15 @@ BAD: dict[str, tuple[Callable[[OpenWorld], Any], str]] = {
     "NaN": (lambda world: world.observe([[0.0, np.nan]]), "NaN"),
     "one text": (lambda world: world.observe("hello"), "one text"),
     "no rows": (lambda world: world.observe([]), "at least one row"),
+    "a list as a group": (lambda world: world.name([1], 3), r"there is no group \[1\]"),  # type: ignore[arg-type]
+    "a truth value as a group": (lambda world: world.name(True, 3), "there is no group True"),
+    "a label beyond 64 bits": (lambda world: world.name(1, 10**30), "an integer of 64 bits"),
+    "a broken character in an id": (lambda world: world.observe([[0.0, 0.0]], ids=["\ud800"]), "broken character"),
+    "a revision that is no number": (lambda world: world.name(1, 3, expected="3"), "expected must be"),  # type: ignore[arg-type]
+    "a status that does not exist": (lambda world: world.groups("opn"), "statuses must be"),  # type: ignore[arg-type]
+    "a limit below one": (lambda world: world.groups(limit=-1), "limit must be"),
+    "no ids to look up": (lambda world: world.rows([]), "at least one row"),
+    "a text that is missing": (lambda world: world.observe(["a text", float("nan")]), r"X\[1\] is nan, a float"),
     "labels of another length": (lambda world: world.teach([[0.0, 0.0]], [1, 2]), "inconsistent"),
 }
 
@@ -233,6 +275,19 @@ def test_rollback_returns_to_the_model_and_its_groups_wait_again(world: OpenWorl
     assert (world.state.groups[group].status, world.state.groups[group].name) == ("named", 3)
     assert world.learn() == 3
     assert 3 in world.classifier.classes_
+
+
+def test_after_a_rollback_rows_can_be_audited_and_rows_that_wait_again_are_grouped(tmp_path: Path) -> None:
+    with taught(tmp_path / "w") as world:
+        world.observe(blobs([3], 15, seed=1)[0])
+        world.name(world.groups()[0].id, 3)
+        world.learn()
+        world.observe(blobs([3], 15, seed=2)[0])
+        world.groups()
+        world.rollback(1)
+        world.groups()
+        assert len(world.state.ungrouped()) < 5
+        assert len(world.audit(20)) == 20
 
 
 def test_rollback_to_a_version_that_was_left_before_knows_what_it_knew(world: OpenWorld) -> None:

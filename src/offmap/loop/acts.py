@@ -4,7 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from offmap import parameters
 from offmap.loop.state import Label, State
+from offmap.parameters import Natural
 from offmap.store import Entry
 
 # "group" and its number, or "row" and the user's id of it.
@@ -77,6 +79,7 @@ def require_current(
     """
     if expected is None:
         return
+    parameters.require("expected", expected, Natural)
     if expected > revision:
         raise ValueError(f"expected is revision {expected}, but the world is at {revision}; give one that it has had")
     wanted = frozenset(subjects)

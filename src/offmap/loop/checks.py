@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from offmap.loop.rows import require_encodable, same_row
 from offmap.loop.state import LIVE, Group, Label, State, Version
 from offmap.store import Journal
 
 
 def live_group(state: State, identity: int) -> Group:
     """The group of that id, if a person may still act on it."""
-    group = state.groups.get(identity)
+    numbered = isinstance(identity, int | np.integer) and not isinstance(identity, bool)
+    group = state.groups.get(identity) if numbered else None
     if group is None:
         raise ValueError(f"there is no group {identity!r}; groups() lists them")
     if group.status == "learnt":
@@ -37,16 +39,19 @@ def require_untaught(state: State, number: int) -> None:
         raise ValueError(f"row {state.rows[number].id!r} was learnt already; undo or rollback that version first")
 
 
-def ids_of(count: int, ids: Iterable[Label] | None, first: int) -> list[Label]:
-    """One id per row: those given, or numbers that no row has."""
+def ids_of(count: int, ids: Iterable[Label] | None, state: State, first: int) -> list[Label]:
+    """One id per row: those given, or numbers from ``first`` on that no row has."""
     if ids is None:
-        return list(range(first, first + count))
+        taken = max((identity for identity in state.numbers if isinstance(identity, int)), default=-1)
+        return list(range(max(first, taken + 1), max(first, taken + 1) + count))
     names = [identity.item() if isinstance(identity, np.generic) else identity for identity in ids]
     if len(names) != count:
         raise ValueError(f"ids must hold one id per row of X; got {len(names)} for {count} rows")
     for identity in names:
         if isinstance(identity, bool) or not isinstance(identity, str | int):
             raise ValueError(f"ids must be integers or strings; got {identity!r}")
+        if isinstance(identity, str):
+            require_encodable("the id", identity)
     return names
 
 
@@ -59,7 +64,7 @@ def new_rows(names: Sequence[Label], packed: Sequence[bytes], state: State, jour
     for place, (name, row) in enumerate(zip(names, packed, strict=True)):
         if name not in seen:
             fresh.append(place)
-        elif seen[name] != row:
+        elif not same_row(seen[name], row):
             raise ValueError(f"ids holds {name!r}, which is the id of another row; give each row an id of its own")
         seen[name] = row
     return fresh

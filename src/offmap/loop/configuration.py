@@ -70,6 +70,8 @@ def require_incremental(classifier: Any) -> IncrementalClassifier:
                 "threshold for all classes together"
             )
         return classifier
+    if isinstance(classifier, str | type):
+        raise ValueError(f"classifier must be an unfitted classifier, as AnalyticClassifier(); got {classifier!r}")
     able = [method.cls.__name__ for method in methods() if issubclass(method.cls, IncrementalClassifier)]
     raise ValueError(
         f"classifier must be able to learn new classes, as {' and '.join(able)} can; a {type(classifier).__name__} "

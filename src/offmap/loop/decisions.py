@@ -1,5 +1,7 @@
 """What a person decides about groups and rows."""
 
+from typing import Any
+
 from offmap.loop.checks import live_group, number_of, require_untaught
 from offmap.loop.grouping import halves
 from offmap.loop.ledger import Ledger
@@ -17,6 +19,12 @@ def merge(ledger: Ledger, group: int, other: int) -> None:
     kept, gone = live_group(ledger.state, group), live_group(ledger.state, other)
     if kept.id == gone.id:
         raise ValueError(f"group {group} cannot be merged with itself; name two groups")
+    if kept.status == "discarded":
+        raise ValueError(f"group {group} was discarded; name or skip it first, or merge it into group {other}")
+    if kept.name is not None and gone.name is not None and kept.name != gone.name:
+        raise ValueError(
+            f"group {group} is named {kept.name!r} and group {other} {gone.name!r}; give both the same name first"
+        )
     ledger.record("merged", {"group": kept.id, "other": gone.id})
 
 
@@ -60,8 +68,9 @@ def undo(ledger: Ledger) -> str | None:
     """Takes the last decision back and says what it was; None if there is none."""
     if not ledger.history.done:
         return None
-    kind = ledger.history.decision(ledger.history.done[-1]).kind
-    ledger.record("undone", {})
+    *rest, last = ledger.history.done
+    kind = ledger.history.decision(last).kind
+    ledger.record("undone", _assessed_again(ledger, kind, rest))
     return kind
 
 
@@ -69,6 +78,19 @@ def redo(ledger: Ledger) -> str | None:
     """Makes the decision again that was undone last and says what it was; None if there is none."""
     if not ledger.history.undone:
         return None
-    kind = ledger.history.decision(ledger.history.undone[-1]).kind
-    ledger.record("redone", {})
+    last = ledger.history.undone[-1]
+    kind = ledger.history.decision(last).kind
+    ledger.record("redone", _assessed_again(ledger, kind, [*ledger.history.done, last]))
     return kind
+
+
+def _assessed_again(ledger: Ledger, kind: str, decisions: list[int]) -> dict[str, Any]:
+    """What the version that is in use after these decisions says of rows that another version had assessed."""
+    if kind not in ("taught", "learnt", "rolled back"):
+        return {}
+    state = ledger.history.built(decisions)
+    numbers = state.outdated()
+    if state.version is None or not numbers:
+        return {}
+    model = ledger.home.read_model(state.versions[state.version])
+    return {"version": state.version, "assessed": ledger.assessed(model, numbers)}

@@ -1,7 +1,7 @@
 """What each entry of the journal does to the state. An entry holds outcomes, so nothing is computed again."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from offmap.loop.state import Group, Row, State, Version
 from offmap.store import Entry
@@ -26,6 +26,8 @@ def _grouped(state: State, content: Content, entry: int) -> None:
         # The group may be gone since a decision was undone; its rows then wait for the next grouping.
         if identity in state.groups:
             _place(state, identity, rows)
+        else:
+            state.grouped = min(state.grouped, *(number - 1 for number in rows))
 
 
 def _named(state: State, content: Content, entry: int) -> None:
@@ -60,7 +62,8 @@ def _discarded(state: State, content: Content, entry: int) -> None:
 
 
 def _skipped(state: State, content: Content, entry: int) -> None:
-    state.groups[content["group"]].status = "skipped"
+    group = state.groups[content["group"]]
+    group.status, group.name = "skipped", None
 
 
 def _audited(state: State, content: Content, entry: int) -> None:
@@ -72,12 +75,28 @@ def _labelled(state: State, content: Content, entry: int) -> None:
     state.rows[content["row"]].label = content["label"]
 
 
+def _taught(state: State, content: Content, entry: int) -> None:
+    if state.version is None:
+        state.columns = content.get("columns")
+    _new_version(state, content, entry, "taught")
+
+
 def _learnt(state: State, content: Content, entry: int) -> None:
-    """A new version, by a lesson (``taught``) or from what was named (``learnt``)."""
+    _new_version(state, content, entry, "learnt")
+
+
+def _new_version(state: State, content: Content, entry: int, kind: Literal["taught", "learnt"]) -> None:
     number = content["version"]
     lesson = dict(zip(content["rows"], content["labels"], strict=True))
     state.versions[number] = Version(
-        *(number, content["digest"], entry, content["classes"], content["calibration"], content["audits"]),
+        number=number,
+        digest=content["digest"],
+        kind=kind,
+        entry=entry,
+        first_row=content["first_row"],
+        classes=content["classes"],
+        calibration=content["calibration"],
+        audits=content["audits"],
         lesson=lesson,
         before=state.version,
     )
@@ -91,6 +110,7 @@ def _learnt(state: State, content: Content, entry: int) -> None:
 def _rolled_back(state: State, content: Content, entry: int) -> None:
     lineage = state.lineage(content["version"])
     state.version, state.taught = content["version"], {}
+    state.first_row = lineage[-1].first_row
     for version in lineage:
         state.taught.update(version.lesson)
     kept = {version.number for version in lineage}
@@ -109,10 +129,19 @@ def _assess(state: State, content: Content) -> None:
     """
     for number, novel, closest, novelty, p_value, waits in content["assessed"]:
         row = state.rows[number]
+        if waits and not row.waits:
+            # It waits again: the grouping has to look at it once more.
+            state.grouped = min(state.grouped, number - 1)
         row.version, row.novel, row.closest = content["version"], novel, closest
         row.novelty, row.p_value, row.waits = novelty, p_value, waits
         if not waits and not row.moved:
             _leave(state, number)
+
+
+def _reassessed(state: State, content: Content, entry: int) -> None:
+    """After an undo or redo of a version: what the version in use says of rows that another one had assessed."""
+    outdated = set(state.outdated())
+    _assess(state, {**content, "assessed": [row for row in content["assessed"] if row[0] in outdated]})
 
 
 def _place(state: State, identity: int, rows: list[int]) -> None:
@@ -131,7 +160,7 @@ def _leave(state: State, number: int) -> None:
 
 # What a person decides can be undone; what the stream brought, and what followed from it by itself, cannot.
 DECISIONS: dict[str, Apply] = {
-    "taught": _learnt,
+    "taught": _taught,
     "named": _named,
     "merged": _merged,
     "split": _split,
@@ -142,7 +171,13 @@ DECISIONS: dict[str, Apply] = {
     "learnt": _learnt,
     "rolled back": _rolled_back,
 }
-FACTS: dict[str, Apply] = {"observed": _observed, "grouped": _grouped, "audited": _audited}
+FACTS: dict[str, Apply] = {
+    "observed": _observed,
+    "grouped": _grouped,
+    "audited": _audited,
+    "undone": _reassessed,
+    "redone": _reassessed,
+}
 
 
 def apply(state: State, entry: Entry) -> None:

@@ -17,7 +17,7 @@ class History:
     the entries that stand. Numbers of groups and versions are never used again, those of undone decisions included.
 
     Args:
-        entries: Every entry but for undo and redo, in order.
+        entries: Every entry that may change the state, in order; an undo or redo only if rows were assessed again.
         done: Numbers of the decisions that stand, in order.
         undone: Numbers of the decisions that can be redone; the last one was undone last.
         acts: Every decision, undo and redo, in order.
@@ -42,23 +42,24 @@ class History:
         history = cls()
         for entry in entries:
             history._register(entry)
-        history.rebuild()
+        history.state = history.built(history.done)
         return history
 
     def add(self, entry: Entry) -> None:
         """Takes one more entry."""
         self._register(entry)
         if entry.kind in ("undone", "redone"):
-            self.rebuild()
+            self.state = self.built(self.done)
         elif entry.kind != "created":
             apply(self.state, entry)
 
-    def rebuild(self) -> None:
-        """Builds the state from the entries that stand."""
-        standing, self.state = set(self.done), State()
+    def built(self, decisions: Iterable[int]) -> State:
+        """The state if these decisions stand, beside all that the stream brought."""
+        standing, state = set(decisions), State()
         for entry in self.entries:
             if entry.kind in FACTS or entry.number in standing:
-                apply(self.state, entry)
+                apply(state, entry)
+        return state
 
     def decision(self, number: int) -> Entry:
         """The decision with that number."""
@@ -72,6 +73,8 @@ class History:
         elif entry.kind == "redone":
             self.done.append(self.undone.pop())
             about = self.decision(self.done[-1])
+        if about is not entry:
+            self.entries += [entry] if entry.content else []
         elif entry.kind in DECISIONS or entry.kind in FACTS:
             self.entries.append(entry)
             if entry.kind in DECISIONS:
@@ -79,7 +82,10 @@ class History:
                 self.undone.clear()
             self._count(entry)
         elif entry.kind != "created":
-            raise JournalUnreadable(f"entry {entry.number} of the journal is of the unknown kind {entry.kind!r}")
+            raise JournalUnreadable(
+                f"entry {entry.number} of the journal is of the unknown kind {entry.kind!r}, which a newer release may have "
+                "written; update offmap"
+            )
         self.revision = entry.number
         if entry.kind in DECISIONS or about is not entry:
             self.acts.append(Act(entry.number, entry.kind, about, entry.at))

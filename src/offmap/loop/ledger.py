@@ -12,8 +12,9 @@ from offmap.loop.acts import Subject, require_current
 from offmap.loop.home import Home
 from offmap.loop.memory import Memory
 from offmap.loop.portraits import Portraits
-from offmap.loop.promise import calibrate, leaves_out, unseen_novelty
+from offmap.loop.promise import calibrate, from_groups, leaves_out, unseen_novelty
 from offmap.loop.reading import read_history
+from offmap.loop.rows import require_encodable
 from offmap.loop.spread import Spread
 from offmap.loop.state import Label, State
 from offmap.openset.incremental import IncrementalClassifier
@@ -88,6 +89,7 @@ class Ledger:
         model: IncrementalClassifier,
         lesson: Mapping[int, Label],
         payload: Mapping[int, bytes] | None = None,
+        columns: Sequence[str] | None = None,
     ) -> int:
         """Sets the threshold of a model that has learnt ``lesson``, and puts it into use as a new version.
 
@@ -96,13 +98,15 @@ class Ledger:
             model: The model.
             lesson: Rows that it has learnt, with their class.
             payload: Rows that are not in the journal yet.
+            columns: Names of the features, if the rows have some.
         """
         audits = self.state.audited()
         trained = [number in lesson or number in self.state.taught for number in audits]
         X = self.memory.rows(list(audits)) if audits else None
-        learnt = self._learnt_rows(model, lesson, payload or {})
+        sampled = self.state.sampled_classes() | (set(lesson.values()) if kind == "taught" else set())
+        learnt = self._learnt_rows(model, lesson, payload or {}, sampled)
         stream = self._stream_novelty(model, lesson) if audits and leaves_out(model) else None
-        calibration = calibrate(model, X, list(audits.values()), trained, learnt, stream)
+        calibration = calibrate(model, X, list(audits.values()), trained, learnt, stream, sampled)
         number = self.history.next_version
         content = {
             "version": number,
@@ -116,7 +120,7 @@ class Ledger:
             "groups": self._learnt_groups(lesson) if kind == "learnt" else [],
             "assessed": self.assessed(model, [row for row in self.state.waiting() if row not in lesson]),
         }
-        self.record(kind, content, payload)
+        self.record(kind, content if columns is None else content | {"columns": [*columns]}, payload)
         self._model = number, model
         return number
 
@@ -158,21 +162,26 @@ class Ledger:
             raise ValueError(
                 f"label must be {'a string' if strings else 'an integer'}, as the known classes are; got {label!r}"
             )
-        if label == self.classifier.unknown_label_:
-            raise ValueError(f"label {label!r} is what unknown rows are called; choose another")
-        if isinstance(label, str):
-            if not label.strip():
-                raise ValueError("label is empty; give the class a name")
-            return label.strip()
-        return int(label)
+        name = require_encodable("label", label.strip()) if isinstance(label, str) else int(label)
+        if name == "":
+            raise ValueError("label is empty; give the class a name")
+        if name == self.classifier.unknown_label_:
+            raise ValueError(f"label {name!r} is what unknown rows are called; choose another")
+        if isinstance(name, int) and not -(2**63) <= name < 2**63:
+            raise ValueError(f"label must be an integer of 64 bits; got {name}")
+        return name
 
     def _learnt_rows(
-        self, model: IncrementalClassifier, lesson: Mapping[int, Label], payload: Mapping[int, bytes]
+        self,
+        model: IncrementalClassifier,
+        lesson: Mapping[int, Label],
+        payload: Mapping[int, bytes],
+        sampled: set[Label],
     ) -> tuple[NDArray[Any], list[Label]] | None:
-        """Training rows of the classes that have no held-out rows, which came from groups."""
-        held_out = set(model.held_out_labels_.tolist())
+        """Training rows of the classes that came from groups."""
+        grouped = set(from_groups(model, sampled).tolist())
         rows = {**self.state.taught, **lesson}
-        chosen = [number for number, label in rows.items() if label not in held_out and number not in payload]
+        chosen = [number for number, label in rows.items() if label in grouped and number not in payload]
         return (self.memory.rows(chosen), [rows[number] for number in chosen]) if chosen else None
 
     def _stream_novelty(self, model: IncrementalClassifier, lesson: Mapping[int, Label]) -> NDArray[np.float64]:

@@ -13,19 +13,28 @@ from offmap.loop.configuration import restore
 from offmap.loop.ledger import Ledger
 from offmap.loop.promise import forgets_rows, leaves_out
 from offmap.loop.revision import revised
-from offmap.loop.rows import as_given, pack
+from offmap.loop.rows import as_given, columns_of, pack
+from offmap.openset.incremental import IncrementalClassifier
 
 
 def teach(ledger: Ledger, X: Any, y: ArrayLike) -> int:
     """Learns labelled rows that are a random sample of their classes, and returns the new version."""
-    rows = as_given(X)
+    rows = as_given(X, ledger.state.columns)
     model = copy.deepcopy(ledger.classifier) if ledger.state.version else restore(ledger.settings["classifier"])
     labels = check_labels(model, rows, y)
     model.partial_fit(rows, labels)
     first = ledger.journal.next_row()
     numbers = range(first, first + len(rows))
     lesson = dict(zip(numbers, labels.tolist(), strict=True))
-    return ledger.new_version("taught", model, lesson, dict(zip(numbers, pack(rows), strict=True)))
+    return ledger.new_version("taught", model, lesson, dict(zip(numbers, pack(rows), strict=True)), columns_of(X))
+
+
+def exported(ledger: Ledger) -> IncrementalClassifier:
+    """The model in use, with the names of its features if they are known."""
+    model = copy.copy(ledger.classifier)
+    if ledger.state.columns is not None:
+        model.feature_names_in_ = np.array(ledger.state.columns, dtype=object)
+    return model
 
 
 def learn(ledger: Ledger) -> int:

@@ -46,15 +46,29 @@ def telling_words(counts: Mapping[int, Counter[str]], count: int = 5) -> dict[in
     return {group: _best(own, everywhere, mean, count) for group, own in counts.items()}
 
 
-def telling_features(centre: NDArray[Any], mean: NDArray[Any], deviation: NDArray[Any], count: int = 3) -> list[str]:
+def telling_features(
+    centre: NDArray[Any],
+    mean: NDArray[Any],
+    deviation: NDArray[Any],
+    names: Sequence[str] | None = None,
+    count: int = 3,
+) -> list[str]:
     """The features whose mean in the group lies furthest from that of the known rows, in their standard deviations.
+
+    Args:
+        centre: Mean of the group.
+        mean: Mean of the known rows.
+        deviation: Their standard deviation.
+        names: Names of the features; by default "feature 0", "feature 1", …
+        count: How many features to give.
 
     Example:
         >>> telling_features(np.array([0.0, 9.0]), np.array([0.5, 0.5]), np.array([0.5, 0.5]), count=1)
         ['feature 1 +17.0']
     """
     shift = (centre - mean) / np.where(deviation > 0, deviation, 1)
-    return [f"feature {place} {shift[place]:+.1f}" for place in np.argsort(-np.abs(shift), kind="stable")[:count]]
+    strongest = np.argsort(-np.abs(shift), kind="stable")[:count]
+    return [f"{names[place] if names else f'feature {place}'} {shift[place]:+.1f}" for place in strongest]
 
 
 def _best(own: Counter[str], everywhere: Counter[str], mean: float, count: int) -> list[str]:

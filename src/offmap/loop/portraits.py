@@ -1,6 +1,7 @@
 """What one group is like by itself, kept until its rows change: a page asks for two hundred groups after each act."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,8 +47,14 @@ class Portraits:
         self._spread: Spread | None = None
         self._kept: dict[int, tuple[tuple[int, ...], Portrait]] = {}
 
-    def of(self, groups: list[Group], spread: Spread, classifier: IncrementalClassifier) -> list[Portrait]:
-        """The portraits of groups, none of which is empty."""
+    def of(
+        self,
+        groups: list[Group],
+        spread: Spread,
+        classifier: IncrementalClassifier,
+        names: Sequence[str] | None = None,
+    ) -> list[Portrait]:
+        """The portraits of groups, none of which is empty; ``names`` are those of the features."""
         if spread is not self._spread:
             self._spread, self._kept = spread, {}
         missing = [group for group in groups if self._kept.get(group.id, ((),))[0] != tuple(group.rows)]
@@ -59,11 +66,13 @@ class Portraits:
             for group in missing:
                 vectors = self._memory.vectors(classifier, group.rows)
                 words = word_counts([texts[number] for number in group.rows]) if texts else Counter()
-                self._kept[group.id] = tuple(group.rows), _portrait(group, vectors, spread, words)
+                self._kept[group.id] = tuple(group.rows), _portrait(group, vectors, spread, words, names)
         return [self._kept[group.id][1] for group in groups]
 
 
-def _portrait(group: Group, vectors: NDArray[np.float32], spread: Spread, words: Counter[str]) -> Portrait:
+def _portrait(
+    group: Group, vectors: NDArray[np.float32], spread: Spread, words: Counter[str], names: Sequence[str] | None
+) -> Portrait:
     members = spread.transform(vectors)
     centre = members.mean(axis=0)
     own = np.linalg.norm(members - centre, axis=1)
@@ -73,6 +82,6 @@ def _portrait(group: Group, vectors: NDArray[np.float32], spread: Spread, words:
         members=members[order].astype(np.float32),
         centre=centre,
         own=own[order],
-        features=() if words else tuple(telling_features(centre, spread.mean, spread.deviation)),
+        features=() if words else tuple(telling_features(centre, spread.mean, spread.deviation, names)),
         words=words,
     )

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -71,6 +71,7 @@ def calibrate(
     trained: Sequence[bool] = (),
     learnt: tuple[NDArray[Any], Sequence[Any]] | None = None,
     stream: FloatArray | None = None,
+    sampled: Collection[Any] = (),
 ) -> Calibration:
     """Sets the threshold on audit rows, which are a random sample of the stream, and says what that is worth.
 
@@ -84,10 +85,12 @@ def calibrate(
         X: Audit rows; None if there are none.
         labels: Their classes, known to the model or not.
         trained: Whether each row has trained the model; it then counts as if it had not. By default none has.
-        learnt: Training rows of the classes without held-out rows, and their classes.
+        learnt: Training rows of the classes that came from groups, and their classes.
         stream: Novelty of rows of the stream, for a model that has not seen them.
+        sampled: Classes that were taught by random samples. Held-out rows are drawn from all rows of a sample, so they
+            speak for each of its classes, though by chance one may have none.
     """
-    uncovered = np.setdiff1d(model.classes_, model.held_out_labels_)
+    uncovered = from_groups(model, sampled)
     answers, seen = np.asarray(labels), np.asarray(trained or [False] * len(labels))
     known = np.isin(answers, model.classes_) if X is not None else np.empty(0, bool)
     audits, needed = int(known.sum()), rows_needed(model.alpha)
@@ -99,7 +102,14 @@ def calibrate(
     if audits >= needed:
         _set(model, novelty)
         return _said(model, audits, 0)
-    return _on_stand_ins(model, novelty, answers[known], _left_out(model, learnt), len(uncovered))
+    old = ~np.isin(answers[known], uncovered)
+    return _on_stand_ins(model, novelty, old, _left_out(model, learnt), len(uncovered))
+
+
+def from_groups(model: IncrementalClassifier, sampled: Collection[Any]) -> NDArray[Any]:
+    """Classes that were learnt from groups alone."""
+    known = np.isin(model.classes_, model.held_out_labels_)
+    return model.classes_[~known & ~np.isin(model.classes_, list(sampled))]
 
 
 def _on_the_stream(
@@ -113,10 +123,10 @@ def _on_the_stream(
 
 
 def _on_stand_ins(
-    model: IncrementalClassifier, novelty: FloatArray, answers: NDArray[Any], new: FloatArray, uncovered: int
+    model: IncrementalClassifier, novelty: FloatArray, taught: NDArray[np.bool_], new: FloatArray, uncovered: int
 ) -> Calibration:
     """Sets the threshold on the few audit rows, held-out rows and rows of groups; nothing is promised."""
-    taught, audits = np.isin(answers, model.held_out_labels_), len(answers)
+    audits = len(taught)
     new = np.concatenate([novelty[~taught], new])
     if not len(new):
         return _said(model, audits, uncovered)

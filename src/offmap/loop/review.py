@@ -64,6 +64,6 @@ def views(ledger: Ledger, groups: list[Group]) -> list[GroupView]:
     if not groups:
         return []
     spread, classes = ledger.spread()
-    portraits = ledger.portraits.of(groups, spread, ledger.classifier)
+    portraits = ledger.portraits.of(groups, spread, ledger.classifier, ledger.state.columns)
     limit = max(ledger.settings["review"], ledger.classifier.alpha)
     return view(groups, portraits, ledger.state, limit, spread, classes)

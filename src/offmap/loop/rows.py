@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from offmap.arrays import holds_text
+from offmap.data.text_checks import checked_texts
 from offmap.openset.incremental import IncrementalClassifier
 from offmap.store import JournalUnreadable
 
@@ -46,16 +48,65 @@ def vectors(classifier: IncrementalClassifier, X: NDArray[Any]) -> NDArray[np.fl
     return np.asarray(encoded, dtype=np.float32).reshape(len(X), -1)
 
 
-def as_given(X: Any) -> NDArray[Any]:
-    """Rows of the user as one array; a single text is refused, since its letters would be taken for rows."""
+def as_given(X: Any, columns: Sequence[str] | None = None) -> NDArray[Any]:
+    """Rows of the user as one array; a single text is refused, since its letters would be taken for rows.
+
+    Args:
+        X: Texts, feature rows, images, or a data frame of numbers.
+        columns: The columns that were taught: those of a data frame are matched with them by name.
+    """
     if isinstance(X, str):
         raise ValueError("X is one text; give a list of them")
+    if isinstance(X, pd.DataFrame):
+        X = _numbers(_matched(X, columns))
     rows = np.asarray(X)
     if rows.ndim == 0 or len(rows) == 0:
         raise ValueError(f"X must hold at least one row; got shape {rows.shape}")
-    if rows.dtype.kind not in "biufU" and not holds_text(X):
+    if rows.ndim == 1 and (holds_text(X) or rows.dtype.kind == "O"):
+        return np.array(checked_texts(X))
+    if rows.dtype.kind not in "biuf":
         raise ValueError(f"X must hold texts, feature rows or images; got an array of {rows.dtype}")
-    return rows.astype(str) if holds_text(X) else rows
+    return rows
+
+
+def columns_of(X: Any) -> list[str] | None:
+    """The names of the columns of a data frame; None without names."""
+    named = isinstance(X, pd.DataFrame) and all(isinstance(name, str) for name in X.columns)
+    return [str(name) for name in X.columns] if named else None
+
+
+def same_row(packed: bytes, other: bytes) -> bool:
+    """Whether two pieces of bytes hold the same row: the same text, or the same numbers to the model, of any type."""
+    if packed == other or packed[:1] == _TEXT or other[:1] == _TEXT:
+        return packed == other
+    first, second = _unpacked(packed), _unpacked(other)
+    return np.array_equal(np.asarray(first, np.float32), np.asarray(second, np.float32))
+
+
+def require_encodable(name: str, text: str) -> str:
+    """Refuses half a surrogate pair, which no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} {text!r} holds a broken character; remove it") from None
+    return text
+
+
+def _matched(X: pd.DataFrame, columns: Sequence[str] | None) -> pd.DataFrame:
+    if columns is None or columns_of(X) is None:
+        return X
+    if missing := [name for name in columns if name not in X.columns]:
+        raise ValueError(f"X lacks the columns {', '.join(map(repr, missing))}, which were taught")
+    return X[[*columns]]
+
+
+def _numbers(X: pd.DataFrame) -> pd.DataFrame:
+    if strange := [name for name in X.columns if X[name].dtype.kind not in "biuf"]:
+        raise ValueError(
+            f"X holds other things than numbers in the columns {', '.join(map(repr, strange))}; encode them as numbers "
+            "or leave them out, and give a column of texts alone"
+        )
+    return X
 
 
 def _unpacked(row: bytes) -> NDArray[Any]:

@@ -69,7 +69,9 @@ class Version:
     Args:
         number: Its number, never used again.
         digest: SHA-256 of its file.
+        kind: Whether it was taught by a random sample of its classes, or learnt from what was found by reviewing.
         entry: Number of the journal's entry that made it; observations after it are its own.
+        first_row: The first row observed since.
         classes: The known classes.
         calibration: How its threshold was set, as ``Calibration`` says it.
         audits: Audit rows that set its threshold.
@@ -79,7 +81,9 @@ class Version:
 
     number: int
     digest: str
+    kind: Literal["taught", "learnt"]
     entry: int
+    first_row: int
     classes: list[Label]
     calibration: dict[str, Any]
     audits: list[int]
@@ -100,6 +104,7 @@ class State:
         first_row: The first row observed since the version in use was made.
         grouped: Rows with a number up to this one have been looked at by the grouping.
         numbers: Number of each row by its id.
+        columns: Names of the features, if the first lesson had some.
     """
 
     rows: dict[int, Row] = field(default_factory=dict)
@@ -110,6 +115,7 @@ class State:
     first_row: int = 0
     grouped: int = 0
     numbers: dict[Label, int] = field(default_factory=dict)
+    columns: list[str] | None = None
 
     def waiting(self) -> list[int]:
         """Numbers of the unusual rows that nobody has dealt with yet, in no group or in one that is open."""
@@ -142,6 +148,22 @@ class State:
             number = found[-1].before
         return found[::-1]
 
+    def sampled_classes(self) -> set[Label]:
+        """Classes that were taught by a random sample of their rows, not only learnt from groups."""
+        lessons = self.lineage(self.version) if self.version else []
+        return {label for version in lessons if version.kind == "taught" for label in version.lesson.values()}
+
+    def outdated(self) -> list[int]:
+        """Rows whose verdict is not of the version in use though they came after it, or of one that was undone."""
+        if self.version is None:
+            return []
+        known = {version.number for version in self.lineage(self.version)}
+        return [
+            number
+            for number, row in self.rows.items()
+            if row.version not in known or (number >= self.first_row and row.version != self.version)
+        ]
+
     def reassigned(self, group: Group) -> int:
         """How many rows of a learnt group were learnt as another class than it was named, by no person's label."""
         if group.status != "learnt":
@@ -164,6 +186,7 @@ class State:
             "version": self.version,
             "first_row": self.first_row,
             "grouped": self.grouped,
+            "columns": self.columns,
         }
         return json.dumps(plain, ensure_ascii=False).encode()
 

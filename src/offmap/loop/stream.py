@@ -12,9 +12,10 @@ from offmap.verdict import Verdict
 
 def observe(ledger: Ledger, X: Any, ids: Iterable[Label] | None) -> Verdict:
     """Assesses rows and keeps those that were not observed before."""
-    rows, packed = as_given(X), pack(as_given(X))
     given = None if ids is None else list(ids)
     ledger.refresh()
+    rows = as_given(X, ledger.state.columns)
+    packed = pack(rows)
     # Outside the turn, since this takes the time: others may act meanwhile.
     version, verdict = ledger.state.version, ledger.classifier.assess(rows)
     with ledger.turn():
@@ -26,7 +27,7 @@ def observe(ledger: Ledger, X: Any, ids: Iterable[Label] | None) -> Verdict:
 
 def _keep(ledger: Ledger, verdict: Verdict, packed: list[bytes], ids: list[Label] | None) -> None:
     first = ledger.journal.next_row()
-    names = checks.ids_of(len(packed), ids, first)
+    names = checks.ids_of(len(packed), ids, ledger.state, first)
     fresh = checks.new_rows(names, packed, ledger.state, ledger.journal)
     numbers = range(first, first + len(fresh))
     if fresh:

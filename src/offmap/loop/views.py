@@ -46,7 +46,8 @@ class GroupView:
     @property
     def suggestions(self) -> tuple[Label, ...]:
         """Names to offer: the class if the group joins it, then telling words."""
-        return (*((self.nearest_class,) if self.joins_class else ()), *self.telling)
+        words = () if isinstance(self.nearest_class, int) else self.telling
+        return (*((self.nearest_class,) if self.joins_class else ()), *words)
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,8 @@ class OpenWorld:
         """Assesses rows of the stream; the unusual ones wait to be grouped.
 
         Args:
-            X: Texts, feature rows or images.
+            X: Texts, feature rows or images. The columns of a data frame are matched by name with those that were
+                taught; others are ignored.
             ids: Your name of each row, by default a number. A row that was observed before under its id is assessed
                 again and has no other effect.
         """
@@ -167,12 +168,19 @@ class OpenWorld:
             statuses: Which groups to give instead, such as "named" or "discarded".
             limit: At most so many.
         """
+        if limit is not None:
+            parameters.require("limit", limit, Count)
+        for status in statuses:
+            parameters.require("statuses", status, GroupStatus)
         group_new_rows(self._ledger)
         return queue(self._ledger, statuses or ("open", "skipped"))[:limit]
 
     def rows(self, ids: Iterable[Label]) -> NDArray[Any]:
         """Observed rows as they were given, by their ids."""
-        return self._ledger.memory.rows([checks.number_of(self.state, identity) for identity in ids])
+        numbers = [checks.number_of(self.state, identity) for identity in ids]
+        if not numbers:
+            raise ValueError("ids must name at least one row")
+        return self._ledger.memory.rows(numbers)
 
     def name(self, group: int, label: Label, *, expected: int | None = None) -> None:
         """Says which class a group is; it may be a known class. ``learn`` teaches it to the model."""
@@ -246,6 +254,13 @@ class OpenWorld:
         """Returns to an earlier version of the model; groups learnt since are named again and wait for ``learn``."""
         with self._ledger.turn(expected) as ledger:
             lessons.rollback(ledger, version)
+
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Writes the model in use to a file that ``offmap.load`` reads, and returns its version."""
+        self._ledger.refresh()
+        lessons.exported(self._ledger).save(path)
+        assert self.state.version is not None
+        return self.state.version
 
     def status(self) -> Status:
         """Counts, the promise that holds now, and how many audit rows it asks for."""
