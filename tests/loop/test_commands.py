@@ -70,7 +70,8 @@ def test_a_turn_of_the_loop(run: Run, tables: Path) -> None:
     run("redo")
     run("export", "--out", tables / "model.safetensors")
     model = offmap.load(tables / "model.safetensors")
-    assert model.predict(blobs([3], 5, seed=8)[0] * 1.0).tolist().count("dog") >= 4
+    rows = pd.DataFrame(blobs([3], 5, seed=8)[0], columns=["a", "b"])
+    assert model.predict(rows).tolist().count("dog") >= 4
     assert run("status", "--json")["groups"] == {"learnt": len(found)}
 
 

@@ -83,8 +83,8 @@ class History:
             self._count(entry)
         elif entry.kind != "created":
             raise JournalUnreadable(
-                f"entry {entry.number} of the journal is of the unknown kind {entry.kind!r}, which a newer release may have "
-                "written; update offmap"
+                f"entry {entry.number} of the journal is of the unknown kind {entry.kind!r}; update offmap if a newer "
+                "release wrote it"
             )
         self.revision = entry.number
         if entry.kind in DECISIONS or about is not entry:
