@@ -60,11 +60,15 @@ def embedded_task(title: str, seed: int, vectors: Vectors) -> OpenSetTask:
     return texts_of(title, seed)._replace(X=vectors["train"], X_dev=vectors["dev"], X_test=vectors["test"])
 
 
-def measure_frozen(method: Any, title: str, seed: int) -> dict[str, float]:
-    """Fits the method to frozen embeddings and letters of the known classes and evaluates it on the whole test set."""
+def frozen_task(title: str, seed: int) -> OpenSetTask:
+    """The setting on frozen embeddings and character n-grams."""
     vectors = {split: frozen(name_of(title), split)[rows] for split, rows in rows_of(title, seed).items()}
-    task = embedded_task(title, seed, with_letters(vectors, texts_of(title, seed), seed))
-    return score(method.set_params(random_state=seed), task)
+    return embedded_task(title, seed, with_letters(vectors, texts_of(title, seed), seed))
+
+
+def measure_frozen(method: Any, title: str, seed: int) -> dict[str, float]:
+    """Fits the method to frozen embeddings of the known classes and evaluates it on the whole test set."""
+    return score(method.set_params(random_state=seed), frozen_task(title, seed))
 
 
 def with_letters(vectors: Vectors, texts: OpenSetTask, seed: int) -> Vectors:

@@ -1,5 +1,6 @@
 """Open intents whose rows are judged together: what their neighbours in the batch add to each score."""
 
+from dataclasses import replace
 from functools import lru_cache
 from time import perf_counter
 from typing import Any
@@ -15,6 +16,7 @@ from offmap_bench.open_set_scoring import RATE, SUGGESTED, OpenSetTask, answered
 from offmap_bench.plain_scores import PlainScore
 from offmap_bench.table import Table
 from offmap_bench.tables.open_intents import COMPARED, own, texts_of
+from offmap_bench.tables.open_intents_encoder import ROUNDED, frozen_task
 from offmap_bench.tables.open_intents_ngrams import WEIGHT
 
 TOGETHER = ", together"
@@ -34,10 +36,19 @@ def encoded(title: str, seed: int) -> OpenSetTask:
 
 
 def measure(method: Any, title: str, seed: int) -> dict[str, float]:
+    """Fits the method to embeddings of all-MiniLM-L6-v2 and judges the test rows one by one, then together."""
+    return both_ways(method.set_params(random_state=seed), encoded(title, seed))
+
+
+def measure_larger(method: Any, title: str, seed: int) -> dict[str, float]:
+    """Does the same with embeddings of all-mpnet-base-v2."""
+    return both_ways(method.set_params(random_state=seed), frozen_task(title, seed))
+
+
+def both_ways(method: Any, task: OpenSetTask) -> dict[str, float]:
     """Fits the method to the known classes and judges the test rows one by one, then together."""
-    task = encoded(title, seed)
     start = perf_counter()
-    model = method.set_params(random_state=seed).fit(task.X, task.y)
+    model = method.fit(task.X, task.y)
     novelty, closest = answered(model, task.X_test)
     fitted, dev = perf_counter(), model.novelty(task.X_dev)
     pooled = pooled_novelty(np.concatenate([dev, novelty]), np.concatenate([task.X_dev, task.X_test]))
@@ -99,4 +110,13 @@ JUDGED = Table(
     formats=dict.fromkeys(METRICS, ".2%") | {"seconds": ".1f", "seconds to pool": ".1f"},
     average=True,
 )
-TABLES = (JUDGED,)
+LARGER = replace(
+    JUDGED,
+    name="open-intents-together-encoder",
+    caption="The same on frozen all-mpnet-base-v2, which is as large as BERT.",
+    measure=measure_larger,
+    seeds={"cpu": range(3)},
+    notes=f"As open-intents-together, with the embeddings and character n-grams of open-intents-encoder. {ROUNDED}"
+    "Nothing was chosen anew.",
+)
+TABLES = (JUDGED, LARGER)
