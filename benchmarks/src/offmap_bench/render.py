@@ -21,15 +21,15 @@ LEGEND = """\
 An entry reads *ours* (*the paper's*): our mean ± sample standard deviation over the seeds, and in parentheses the
 number the paper prints. Entries that were not run are blank; numbers that the paper does not print have no
 parentheses. **Bold** marks our best method. – means that the metric is undefined, and [2 of 3 seeds] that it is
-defined for those seeds only. † marks results of an older configuration. The profile `cpu` is sized
-for two cores; `paper` follows the paper's own protocol. Seconds are summed over all runs."""
+defined for those seeds only. A mean over columns is of the seeds that all columns have. † marks results of an older
+configuration. The profile `cpu` is sized for two cores; `paper` follows the paper's own protocol. Seconds are summed over
+all runs, which shared the machine with other work."""
 OVERVIEW = """\
 Written by `python -m offmap_bench --render` from the stored results. Each line is one statement of a paper. *Beaten*:
 better than the paper's number by more than two standard errors and one percent. *Reached*: at most one standard error
 or one percent below it; for a statement of order, the same order by more than two standard errors. *Contradicted*:
 the opposite order by as much, or a failure that does not occur. † marks results of an older configuration. Seeds are
-ours; the papers'
-protocols and ours are compared on the linked pages."""
+ours; the papers' protocols and ours are compared on the linked pages."""
 
 # Metrics of a table that are seen without unfolding.
 _UNFOLDED = 2

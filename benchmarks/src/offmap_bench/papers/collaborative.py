@@ -15,7 +15,8 @@ _COUNT = "by count even the true lift gets 84; among viewers ours gets 82 to 83;
 PAGE = Page(
     name="collaborative",
     title="Collaborative Anomaly Detection",
-    about="Many entities with few rows each: what is unusual for this one?",
+    about="Many entities with few rows each: what is unusual for this one? The paper's tasks and exposures are the "
+    "library's entities and rows.",
     items=(
         "collaborative-movielens",
         "collaborative-movielens-vectors",
