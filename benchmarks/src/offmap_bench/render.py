@@ -22,8 +22,8 @@ An entry reads *ours* (*the paper's*): our mean ± sample standard deviation ove
 number the paper prints. Entries that were not run are blank; numbers that the paper does not print have no
 parentheses. **Bold** marks our best method. – means that the metric is undefined, and [2 of 3 seeds] that it is
 defined for those seeds only. A mean over columns is of the seeds that all columns have. † marks results of an older
-configuration. The profile `cpu` is sized for two cores; `paper` follows the paper's own protocol. Seconds are summed over
-all runs, which shared the machine with other work."""
+configuration. The profile `cpu` is sized for two cores; `paper` follows the paper's own protocol. Seconds are summed
+over all runs, which shared the machine with other work."""
 OVERVIEW = """\
 Written by `python -m offmap_bench --render` from the stored results. Each line is one statement of a paper. *Beaten*:
 better than the paper's number by more than two standard errors and one percent. *Reached*: at most one standard error
