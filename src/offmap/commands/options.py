@@ -23,6 +23,14 @@ Entity = Annotated[str | None, typer.Option(help="Column of the entity (item, us
 Reference = Annotated[
     str | None, typer.Option(help="Normal rows to compare with, such as the training data; a data file or set.")
 ]
+Known = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DATA",
+        help="Rows of known classes that the model has not seen: rows are then judged together, which finds new classes "
+        "better.",
+    ),
+]
 Explain = Annotated[int, typer.Option(help="Add this many reasons for the novelty of each row, as columns.", min=0)]
 Only = Annotated[list[str] | None, typer.Option(help="Column to learn from, and no other; may be repeated.")]
 Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]

@@ -16,6 +16,7 @@ from offmap.commands.options import (
     Explain,
     Json,
     Keep,
+    Known,
     Label,
     Model,
     NewEntityRule,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from offmap.workflow import Estimator
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Table:
     """What is computed of rows that are all in memory."""
 
@@ -83,14 +84,7 @@ def score(
     entity: Entity = None,
     explain: Explain = 0,
     reference: Reference = None,
-    known: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DATA",
-            help="Rows of known classes that the model has not seen: rows are then judged together, which finds new "
-            "classes better.",
-        ),
-    ] = None,
+    known: Known = None,
     resume: Resume = False,
     engine: EngineName = "threads",
     workers: Workers = None,
@@ -124,14 +118,7 @@ def score(
             require_entity_role(loaded, roles)
             rows, novel = stream.run(loaded, data, out, roles, new_entities, trust or ())
         else:
-            table = _Table(
-                new_entities=new_entities,
-                top=top,
-                explain=explain,
-                reference=reference,
-                suggest=suggest,
-                known=known,
-            )
+            table = _Table(new_entities, top, explain, reference, suggest, known)
             frame = table.of(loaded, data, roles, tell)
             rows, novel = len(frame), int(frame["novel"].sum())
             if out is None:
