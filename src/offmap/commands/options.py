@@ -27,8 +27,8 @@ Known = Annotated[
     str | None,
     typer.Option(
         metavar="DATA",
-        help="Rows of known classes that the model has not seen: rows are then judged together, which finds new classes "
-        "better.",
+        help="Rows of known classes that the model has not seen: rows are then judged together, which finds new "
+        "classes better.",
     ),
 ]
 Explain = Annotated[int, typer.Option(help="Add this many reasons for the novelty of each row, as columns.", min=0)]
