@@ -222,6 +222,9 @@ def _met(address: str) -> Processes:
     try:
         store, rank, count = next(iter(rendezvous(address)))
         dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=_PATIENCE)
+        # One that fails at once must not leave while another is still connecting: that one could not say why.
+        store.set(f"met/{rank}", "")
+        store.wait([f"met/{other}" for other in range(count)], _PATIENCE)
     except RuntimeError as error:
         raise WorkFailed(f"cannot connect to the other processes: {reason_of(error)}") from error
     return Processes(rank, count, store)
