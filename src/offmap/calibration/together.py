@@ -23,6 +23,7 @@ from scipy.stats import rankdata
 from sklearn.neighbors import NearestNeighbors
 
 from offmap.arrays import FloatArray
+from offmap.calibration.conformal import p_values
 from offmap.calibration.foreign import require_spread, row_count
 from offmap.calibration.promise import Promise
 from offmap.calibration.suggestion import suggest_rate
@@ -122,5 +123,5 @@ def _promise(known: FloatArray, pooled: FloatArray, alpha: float | Literal["auto
     """The promise of known rows in the pool, at the given rate or at the one that the other rows suggest."""
     if alpha != "auto":
         return Promise(alpha=alpha).fit(known)
-    suggested = suggest_rate(Promise(alpha=default).fit(known).p_value(pooled))
+    suggested = suggest_rate(p_values(np.sort(known), pooled))
     return Promise(alpha=suggested.alpha if suggested.novel_share else default).fit(known)

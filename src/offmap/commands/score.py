@@ -50,15 +50,19 @@ class _Table:
     def of(self, model: "Estimator", data: str, roles: "Roles", tell: Callable[[str], None]) -> "pd.DataFrame":
         """The scores of the rows, and the reasons if they are wanted."""
         from offmap.data.tables import NoRows
-        from offmap.workflow import at_suggested_rate, no_scores, reasons_of, score_rows
+        from offmap.workflow import assess_with_known, at_suggested_rate, no_scores, reasons_of, score_rows
 
         try:
             opened = open_rows(model, data, roles, scoring=True)
-            known = None if self.known is None else open_rows(model, self.known, roles, scoring=True)
-            if self.suggest:
-                model, suggested = at_suggested_rate(model, opened, known)
+            verdict = suggested = None
+            if self.known is not None:
+                known = open_rows(model, self.known, roles, scoring=True)
+                verdict, suggested = assess_with_known(model, opened, known, suggest=self.suggest)
+            elif self.suggest:
+                model, suggested = at_suggested_rate(model, opened)
+            if suggested is not None:
                 tell(str(suggested))
-            frame = score_rows(model, opened, new_entities=self.new_entities, top=self.top, known=known)
+            frame = score_rows(model, opened, new_entities=self.new_entities, top=self.top, verdict=verdict)
             if self.explain:
                 normal = None if self.reference is None else open_rows(model, self.reference, roles, scoring=True)
                 return frame.join(reasons_of(model, opened, normal, self.explain, frame["row"].tolist()), on="row")

@@ -42,8 +42,8 @@ def require_untaught(state: State, number: int) -> None:
 def ids_of(count: int, ids: Iterable[Label] | None, state: State, first: int) -> list[Label]:
     """One id per row: those given, or numbers from ``first`` on that no row has."""
     if ids is None:
-        taken = max((identity for identity in state.numbers if isinstance(identity, int)), default=-1)
-        return list(range(max(first, taken + 1), max(first, taken + 1) + count))
+        first = max(first, state.largest_id + 1)
+        return list(range(first, first + count))
     names = [identity.item() if isinstance(identity, np.generic) else identity for identity in ids]
     if len(names) != count:
         raise ValueError(f"ids must hold one id per row of X; got {len(names)} for {count} rows")

@@ -15,6 +15,8 @@ def _observed(state: State, content: Content, entry: int) -> None:
     for number, *values in zip(content["rows"], *(content[name] for name in columns), strict=True):
         state.rows[number] = Row(values[0], content["version"], *values[1:])
         state.numbers[values[0]] = number
+        if isinstance(values[0], int):
+            state.largest_id = max(state.largest_id, values[0])
 
 
 def _grouped(state: State, content: Content, entry: int) -> None:

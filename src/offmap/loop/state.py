@@ -104,6 +104,7 @@ class State:
         first_row: The first row observed since the version in use was made.
         grouped: Rows with a number up to this one have been looked at by the grouping.
         numbers: Number of each row by its id.
+        largest_id: The largest id that is a number.
         columns: Names of the features, if the first lesson had some.
     """
 
@@ -115,6 +116,7 @@ class State:
     first_row: int = 0
     grouped: int = 0
     numbers: dict[Label, int] = field(default_factory=dict)
+    largest_id: int = -1
     columns: list[str] | None = None
 
     def waiting(self) -> list[int]:

@@ -20,6 +20,7 @@ from offmap.workflow.fitting import (
 from offmap.workflow.information import information_on
 from offmap.workflow.scoring import (
     assess,
+    assess_with_known,
     at_suggested_rate,
     entity_rows,
     no_scores,
@@ -34,6 +35,7 @@ __all__ = [
     "Standing",
     "add_entities",
     "assess",
+    "assess_with_known",
     "at_suggested_rate",
     "compare",
     "configure",

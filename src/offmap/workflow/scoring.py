@@ -1,6 +1,6 @@
 """From a model to the scores of rows."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,30 +23,38 @@ def assess(model: Estimator, data: Data) -> Verdict:
     return model.assess(rows, entities_of(model, data)) if isinstance(model, EntityDetector) else model.assess(rows)
 
 
-def assess_with_known(model: Estimator, data: Data, known: Data) -> Verdict:
-    """Judges the rows together, beside rows of known classes that the model has not seen."""
+def assess_with_known(
+    model: Estimator, data: Data, known: Data, *, suggest: bool
+) -> tuple[Verdict, SuggestedRate | None]:
+    """Judges the rows together, beside rows of known classes that the model has not seen.
+
+    Args:
+        model: A fitted model.
+        data: The rows, normal and novel ones as they come.
+        known: The rows of known classes.
+        suggest: Whether to take the false-alarm rate that the rows suggest; it is then returned as well.
+    """
     for given in (data, known):
         require_readable(model, given)
-    return assess_together(model, rows_for(model, data), rows_for(model, known))
+    alpha: Literal["auto"] | None = "auto" if suggest else None
+    verdict = assess_together(model, rows_for(model, data), rows_for(model, known), alpha=alpha)
+    assert verdict.p_value is not None
+    return verdict, suggest_rate(verdict.p_value) if suggest else None
 
 
-def at_suggested_rate(model: Estimator, data: Data, known: Data | None = None) -> tuple[Estimator, SuggestedRate]:
+def at_suggested_rate(model: Estimator, data: Data) -> tuple[Estimator, SuggestedRate]:
     """The model at the false-alarm rate that the rows suggest, and what to expect of it; as it is if none is novel.
 
     Args:
         model: A fitted model.
         data: The rows, normal and novel ones as they come.
-        known: Rows of known classes with which the rows are judged together; by default they are judged one by one.
     """
     require_readable(model, data)
-    if known is not None:
-        p_value = assess_with_known(model, data, known).p_value
-        assert p_value is not None
-        suggested = suggest_rate(p_value)
-    elif isinstance(model, EntityDetector):
-        suggested = suggest_for_entities(model, rows_for(model, data), entities_of(model, data))
+    rows = rows_for(model, data)
+    if isinstance(model, EntityDetector):
+        suggested = suggest_for_entities(model, rows, entities_of(model, data))
     else:
-        suggested = model.suggest_alpha(rows_for(model, data))
+        suggested = model.suggest_alpha(rows)
     return (model.at(alpha=suggested.alpha) if suggested.novel_share else model), suggested
 
 
@@ -56,7 +64,7 @@ def score_rows(
     *,
     new_entities: NewEntities = "error",
     top: int | None = None,
-    known: Data | None = None,
+    verdict: Verdict | None = None,
 ) -> pd.DataFrame:
     """Scores each row: novelty, p-value, whether it is flagged; from a classifier also label and closest class.
 
@@ -67,7 +75,7 @@ def score_rows(
         data: The rows.
         new_entities: What to do with rows of entities that the model does not know.
         top: How many of the most novel rows to return, the most novel first; all rows in their order if None.
-        known: Rows of known classes with which the rows are judged together; by default they are judged one by one.
+        verdict: What is made of the rows, if they were assessed already.
 
     Example:
         >>> from offmap.data import load
@@ -76,10 +84,9 @@ def score_rows(
         >>> list(score_rows(fit_model(configure("msp", ["epochs=2"]), digits), digits))
         ['row', 'novelty', 'p_value', 'novel', 'label', 'closest']
     """
-    if known is None:
+    places = np.arange(len(data))
+    if verdict is None:
         verdict, places = assess_places(model, data, new_entities)
-    else:
-        verdict, places = assess_with_known(model, data, known), np.arange(len(data))
     frame = _beside(data.identity, places, verdict.to_frame())
     return frame if top is None else frame.iloc[verdict.top(top)]
 
