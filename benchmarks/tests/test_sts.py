@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import rankdata
 
 from offmap.data import DataNotFound, text_model
-from offmap_bench.sentence_templates import TEMPLATES
+from offmap_bench.sentence_templates import templates
 from offmap_bench.sts import SETS, RatedPairs, spearman, sts_pairs
 
 TEXTS = (
@@ -20,7 +20,7 @@ TEXTS = (
 @pytest.mark.parametrize("number", range(4))
 def test_the_mask_of_each_template_is_where_it_says(number: int) -> None:
     pytest.importorskip("sentence_transformers", reason="needs the extra text")
-    network, template = text_model.load("minilm", "cpu"), TEMPLATES[number]
+    network, template = text_model.load("minilm", "cpu"), templates()[number]
     for text in TEXTS:
         ids = network.tokenizer(template.text(text))["input_ids"]
         assert ids.count(network.tokenizer.mask_token_id) == 1

@@ -5,9 +5,20 @@ Reference: Jiang et al., PromptBERT: Improving BERT Sentence Embeddings with Pro
 
 from offmap.dependence.views import View
 
-TEMPLATES = (
-    View('This sentence of "{}" means [MASK].'.format, token=-3),
-    View('The sentence : "{}" means [MASK].'.format, token=-3),
-    View("The sentence ' {} ' has the same meaning with [MASK].".format, token=-3),
-    View("[MASK] has similar meaning with sentence : '{}'.".format, token=1),
+# The frame, and where the mask is among its tokens, counted from the end if negative.
+_FRAMES = (
+    ('This sentence of "{}" means MASK.', -3),
+    ('The sentence : "{}" means MASK.', -3),
+    ("The sentence ' {} ' has the same meaning with MASK.", -3),
+    ("MASK has similar meaning with sentence : '{}'.", 1),
 )
+
+
+def templates(mask: str = "[MASK]") -> tuple[View, ...]:
+    """Returns the four views, with the mask token as a model's tokenizer writes it.
+
+    Example:
+        >>> templates("<mask>")[1].text("It rains.")
+        'The sentence : "It rains." means <mask>.'
+    """
+    return tuple(View(frame.replace("MASK", mask).format, token=token) for frame, token in _FRAMES)
