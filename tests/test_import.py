@@ -22,6 +22,12 @@ def test_importing_takes_no_large_library(statement: str) -> None:
     assert ended.stderr == ""
 
 
+def test_commands_that_draw_nothing_do_not_load_the_plotting_library() -> None:
+    report = "import offmap.workflow, sys; print('matplotlib' in sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", report], check=True, capture_output=True, text=True)
+    assert ended.stdout.split() == ["False"]
+
+
 def test_every_public_name_is_there_when_it_is_asked_for() -> None:
     for name in offmap.__all__:
         assert name in dir(offmap)

@@ -6,9 +6,7 @@ from textwrap import shorten
 
 from offmap.files import replacing
 from offmap.report.cards import best_of, cards
-from offmap.report.curves import roc_figure, training_figure
 from offmap.report.gallery import gallery
-from offmap.report.histogram import histogram
 from offmap.report.markup import Markup, element, join, metric, number, table
 from offmap.report.measures import MEASURES, title_of
 from offmap.report.model import Report, Section, SummaryTable
@@ -98,6 +96,10 @@ def _compared(value: float | None, best: float | None) -> Markup:
 
 
 def _panel(section: Section, prefix: str, *, alone: bool) -> Markup:
+    # Commands that draw nothing need not wait until the plotting library is loaded.
+    from offmap.report.curves import roc_figure, training_figure
+    from offmap.report.histogram import histogram
+
     description = [element("p", section.description)] if section.description else []
     header = element("header", element("h2", section.name), *description)
     parts = [header] if alone else [header, cards(section)]
