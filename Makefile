@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL := $(PIP) --constraint constraints.txt
 DEV := --editable ".[dev,text,rl,service,ray,export]" --editable ./benchmarks
 
-.PHONY: demo serve test check bench fuzz hashes browser postgres clean
+.PHONY: demo serve test check reference bench fuzz hashes browser postgres clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/offmap demo
@@ -23,6 +23,10 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# After a change of docstrings: writes docs/reference, which a test compares with them.
+reference: $(VENV)/.dev
+	$(BIN)/python docs/write_reference.py
 
 # `make bench` lists the tables and figures; `make bench TABLE=open-intents`, or several names in quotes, runs them.
 bench: $(VENV)/.dev
