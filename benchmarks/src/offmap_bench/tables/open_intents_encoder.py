@@ -1,17 +1,14 @@
-"""Open intents with an encoder of the size that the thesis uses, frozen, and with its last layer tuned."""
+"""Open intents with an encoder of the size that the thesis uses."""
 
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load_file, save_file
 from torch.nn.functional import normalize
 
 from offmap.data import load
-from offmap.data.store import user_cache
 from offmap.data.text_ngrams import NgramFeatures
-from offmap.files import replacing
 from offmap.openset import ANSClassifier, MSPClassifier
 from offmap_bench.open_set_scoring import OpenSetTask, score
 from offmap_bench.plain_scores import PlainScore
@@ -28,10 +25,6 @@ from offmap_bench.tables.open_intents import (
 )
 from offmap_bench.tables.open_intents_ngrams import WEIGHT
 from offmap_bench.token_states import token_states
-from offmap_bench.tuned_mpnet import Tuning, embed, tuned_layer
-
-TUNING = Tuning(epochs=1, batch_size=32, lr=1e-4, per_class=150)
-
 
 Vectors = dict[str, NDArray[np.float32]]
 
@@ -78,30 +71,6 @@ def with_letters(vectors: Vectors, texts: OpenSetTask, seed: int) -> Vectors:
     return {split: letters.beside(vectors[split], given[split], WEIGHT) for split in given}
 
 
-@lru_cache(maxsize=1)
-def tuned(title: str, seed: int) -> Vectors:
-    """Embeddings of the rows of a setting after tuning; kept on disk."""
-    how = f"{TUNING.epochs}-{TUNING.batch_size}-{TUNING.lr:g}"
-    place = user_cache() / "tuned-mpnet" / f"{title.removesuffix(' %')}-{seed}-{how}.safetensors"
-    if not place.exists():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(place) as fresh:
-            save_file(_tune(title, seed), fresh)
-    return load_file(place)
-
-
-def _tune(title: str, seed: int) -> Vectors:
-    rows, y = rows_of(title, seed), texts_of(title, seed).y
-    states = {split: token_states(name_of(title), split) for split in rows}
-    upper = tuned_layer(states["train"], rows["train"], np.unique(y, return_inverse=True)[1], TUNING, seed)
-    return {split: embed(upper, states[split].of(rows[split])) for split in rows}
-
-
-def measure_tuned(method: Any, title: str, seed: int) -> dict[str, float]:
-    """Fits the method to embeddings of the tuned encoder and evaluates it on the whole test set."""
-    return score(method.set_params(random_state=seed), embedded_task(title, seed, tuned(title, seed)))
-
-
 SHARED: dict[str, Any] = {
     "source": f"{SOURCE}, tables 3.1 and 3.6.3",
     "columns": COMPARED.columns,
@@ -133,25 +102,4 @@ ENCODER = Table(
     **SHARED,
 )
 
-TUNED_ENCODER = Table(
-    name="open-intents-tuned-encoder",
-    caption="Open intents as the thesis has them: an encoder of the size of BERT, its last layer tuned to the known "
-    "classes.",
-    rows={
-        "MSP": own(MSPClassifier),
-        "ANS": own(ANSClassifier, space="raw"),
-        "nearest neighbour": PlainScore(score="nearest", adapter_epochs=0),
-        "max logit": PlainScore(score="max logit", adapter_epochs=0),
-    },
-    measure=measure_tuned,
-    seeds={"cpu": range(3)},
-    notes=f"The last of the twelve layers of all-mpnet-base-v2 (109 M parameters) learns the known classes of each "
-    f"setting and seed in one epoch, in batches of {TUNING.batch_size} at a learning rate of {TUNING.lr:g}, from at "
-    f"most {TUNING.per_class} texts per class. Then every method gets the same embeddings. {ROUNDED}The "
-    "schedule is the default of `TextEncoder(tune_layers=1, epochs=1)` but for the smaller batches. On sub-known and "
-    "sub-open classes of tuned MiniLM the heads of ANS did best in the tuned space as it is. All else is as in the "
-    "table open-intents. Seconds are without the tuning.",
-    **SHARED,
-)
-
-TABLES = (ENCODER, TUNED_ENCODER)
+TABLES = (ENCODER,)
