@@ -88,6 +88,25 @@ def test_files_are_kept_by_name(place: Place) -> None:
     journal.close()
 
 
+def test_a_discarded_file_of_a_turn_that_appended_nothing_is_gone_and_others_stay(place: Place) -> None:
+    journal = place.open(create=True)
+    files = place.files(journal)
+    with journal.turn():
+        with files.writing("0001.safetensors") as path:
+            path.write_bytes(b"first")
+        journal.append("kept", {}, after=0)
+    with journal.turn():
+        with files.writing("0002.safetensors") as path:
+            path.write_bytes(b"second")
+        files.discard("0002.safetensors")
+        files.discard("0003.safetensors")
+    with files.reading("0001.safetensors") as path:
+        assert path.read_bytes() == b"first"
+    with pytest.raises(FileNotFoundError, match=r"there is no .*0002"), files.reading("0002.safetensors"):
+        pass
+    journal.close()
+
+
 WRITER = """
 import sys
 from pathlib import Path

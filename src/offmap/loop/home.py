@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,12 +32,28 @@ class Home:
     journal: Journal
     files: Files
 
-    def write_model(self, model: IncrementalClassifier, version: int) -> str:
-        """Writes a version of the model and returns the digest of its file.
+    @contextmanager
+    def new_model(self, model: IncrementalClassifier, version: int, after: int) -> Iterator[str]:
+        """Writes a version of the model for a block that records it, and yields the digest of its file.
 
-        It is written before the journal says that it exists: a process that is killed in between leaves at most a file
-        that the next version of that number replaces.
+        It is written before the journal says that it exists, and removed if the block fails to say so. A process that
+        is killed in between leaves at most a file that the next version of that number replaces.
+
+        Args:
+            model: The model.
+            version: Its number.
+            after: Number of the last entry of the journal; the block appends the next one.
         """
+        try:
+            yield self._write_model(model, version)
+        except BaseException:
+            # If the journal cannot be read, the file stays: the journal may speak of it.
+            with suppress(OSError, ValueError):
+                if next(self.journal.entries(after), None) is None:
+                    self.files.discard(_file(version))
+            raise
+
+    def _write_model(self, model: IncrementalClassifier, version: int) -> str:
         try:
             with self.files.writing(_file(version)) as path:
                 model.save(path)

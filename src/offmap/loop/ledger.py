@@ -110,7 +110,6 @@ class Ledger:
         number = self.history.next_version
         content = {
             "version": number,
-            "digest": self.home.write_model(model, number),
             "classes": model.classes_.tolist(),
             "calibration": calibration.to_json(),
             "audits": list(audits),
@@ -120,7 +119,10 @@ class Ledger:
             "groups": self._learnt_groups(lesson) if kind == "learnt" else [],
             "assessed": self.assessed(model, [row for row in self.state.waiting() if row not in lesson]),
         }
-        self.record(kind, content if columns is None else content | {"columns": [*columns]}, payload)
+        if columns is not None:
+            content["columns"] = [*columns]
+        with self.home.new_model(model, number, after=self.history.revision) as digest:
+            self.record(kind, content | {"digest": digest}, payload)
         self._model = number, model
         return number
 

@@ -39,3 +39,7 @@ class FolderFiles:
         if not (self._folder / name).is_file():
             raise FileNotFoundError(f"there is no {self._folder / name}")
         yield self._folder / name
+
+    def discard(self, name: str) -> None:
+        """Removes the file, if there is one."""
+        (self._folder / name).unlink(missing_ok=True)

@@ -89,6 +89,10 @@ class Files(Protocol):
         """The path of a kept file, for as long as the block runs; ``FileNotFoundError`` if there is none."""
         ...
 
+    def discard(self, name: str) -> None:
+        """Removes what was written in a turn whose entry could not be appended; nothing if there is no such file."""
+        ...
+
 
 def encoded(content: Mapping[str, Any]) -> str:
     """Details of an entry as the database keeps them; what JSON has no word for is refused."""

@@ -46,6 +46,9 @@ class PostgresFiles:
             path.write_bytes(b"".join(pieces))
             yield path
 
+    def discard(self, name: str) -> None:
+        """Does nothing: the transaction of a turn that appended nothing is rolled back, with what it wrote."""
+
     def _write(self, name: str, content: bytes) -> None:
         with self._journal.connected() as connection:
             connection.execute(delete(files).where(self._is(name)))
