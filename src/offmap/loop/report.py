@@ -1,6 +1,7 @@
 """The status of a world: counts, the promise and what it needs, and what was decided."""
 
 import math
+from collections import Counter
 
 from offmap.calibration import RateInterval
 from offmap.loop.history import History
@@ -16,16 +17,13 @@ def status_of(ledger: Ledger) -> Status:
     version = state.versions[state.version] if state.version else None
     calibration = Calibration(**version.calibration) if version else None
     found = false_alarms(state)
-    by_status: dict[str, int] = {}
-    for group in state.groups.values():
-        by_status[group.status] = by_status.get(group.status, 0) + 1
     return Status(
         revision=ledger.history.revision,
         version=state.version,
         classes=len(version.classes) if version else 0,
         observed=len(state.rows),
         waiting=len(state.waiting()),
-        groups=by_status,
+        groups=dict(Counter(group.status for group in state.groups.values() if group.rows or group.became)),
         to_learn=len(ledger.lesson()),
         reassigned=sum(map(state.reassigned, state.groups.values())),
         alpha=float(ledger.settings["classifier"]["parameters"]["alpha"]),

@@ -87,7 +87,7 @@ class Status:
         classes: Number of known classes.
         observed: Rows observed so far.
         waiting: Unusual rows that nobody has dealt with.
-        groups: Number of groups by status.
+        groups: Number of groups by status; a group that has no rows left counts only if it was merged or split.
         to_learn: Rows that ``learn`` would add; those of classes that are still too small are not counted.
         reassigned: Rows of named groups that were learnt as another class, since they lie among its rows.
         alpha: The false-alarm rate that was asked for.
