@@ -25,7 +25,7 @@ from offmap_bench.user_features import UserFeatures
 MOVIELENS, VECTORS = collaborative_movielens.TABLES
 DIGITS, THINGS, TRANSFER = collaborative_images.TABLES
 APART, FEATURES = collaborative_apart.TABLES
-PASSES, LONG_TRANSFER = collaborative_passes.TABLES
+AUGMENTED, PASSES, LONG_TRANSFER = collaborative_passes.TABLES
 COLD, STREAM = collaborative_stream.TABLES
 
 
@@ -178,6 +178,13 @@ def test_a_detector_is_trained_as_the_column_of_passes_says(column: str, monkeyp
     assert detector.conv_channels == (1 if "half the width" in column else 2)
     assert len(detector.entity_ids_) == comb(10, 2)
     assert detector.entity_counts_.sum() == (400 if "half the images" in column else 800)
+
+
+def test_rows_of_augmented_passes_are_those_of_the_papers_table_but_for_the_passes() -> None:
+    assert AUGMENTED.measure is PASSES.measure
+    assert set(AUGMENTED.columns) < set(PASSES.columns)
+    assert all(collaborative_passes.COLUMNS[column].augment == "crop_flip" for column in AUGMENTED.columns)
+    assert {*AUGMENTED.rows, *PASSES.rows} == {"label*", "learned, 64 seed tasks", "pseudo-label", "random"}
 
 
 def test_transfer_after_more_passes_is_augmented(monkeypatch: pytest.MonkeyPatch) -> None:

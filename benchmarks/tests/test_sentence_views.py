@@ -1,13 +1,26 @@
 """The table of contrastive text: the thesis's numbers, and that a run measures what it says."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from offmap_bench import mpnet
 from offmap_bench.sts import RatedPairs
+from offmap_bench.table import Table
 from offmap_bench.tables import sentence_views
-from offmap_bench.tables.sentence_views import DROPOUT, RESET, START, TEMPLATES, VIEWS, measure
+from offmap_bench.tables.sentence_views import (
+    DROPOUT,
+    LARGER,
+    MANY,
+    RESET,
+    START,
+    TEMPLATES,
+    VIEWS,
+    measure,
+    settings_of,
+)
 
 pytest.importorskip("sentence_transformers", reason="needs the extra text")
 
@@ -42,6 +55,24 @@ def test_an_encoder_is_trained_as_the_column_says(column: str) -> None:
     assert found == measure(settings, column, seed=0)
     assert set(found) == {"STS12", "mean"}
     assert found["mean"] == found["STS12"]
+
+
+def test_templates_have_the_mask_of_the_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mpnet, "folder", lambda: Path("mpnet"))
+    settings_of.cache_clear()
+    larger, smaller = settings_of(TEMPLATES, mpnet.NAME), settings_of(TEMPLATES, "minilm")
+    settings_of.cache_clear()
+    assert larger["model"] == "mpnet"
+    assert [view.text("It rains.").count("<mask>") for view in larger["views"]] == [1] * 4
+    assert [view.text("It rains.").count("[MASK]") for view in smaller["views"]] == [1] * 4
+
+
+@pytest.mark.parametrize("table", [MANY, LARGER], ids=lambda table: table.name)
+def test_larger_tables_train_one_layer_on_more_sentences_and_test_all_pairs(table: Table) -> None:
+    methods = [table.method(name, "cpu") for name in table.rows]
+    assert {(method["pairs"], method["tune_layers"], method["batch_size"]) for method in methods} == {(None, 1, 64)}
+    assert {method["sentences"] for method in methods} == {20_000 if table is MANY else 4_000}
+    assert [method["epochs"] for method in methods] == [0, 1, 1]
 
 
 def test_the_first_row_is_not_trained() -> None:
