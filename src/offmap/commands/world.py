@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from offmap.commands import terminal
-from offmap.commands.options import DataSpec, Json, Label, Quiet, Seed, Settings, Text
+from offmap.commands.opening import roles_of
+from offmap.commands.options import DataSpec, Drop, Id, Json, Label, Only, Quiet, Seed, Settings, Text
 from offmap.commands.world_groups import app as decisions
 from offmap.commands.world_options import WAIT, ExpectedOfAll, Store, Wait, World, open_world
 from offmap.commands.world_remedies import rows_called
@@ -32,6 +33,9 @@ def create(
     reassign: Annotated[bool, typer.Option(help="Learn unread rows of a named group as the class they lie in.")] = True,
     text: Text = None,
     label: Label = None,
+    only: Only = None,
+    drop: Drop = None,
+    ids: Id = None,
     seed: Seed = 0,
     store: Store = None,
     as_json: Json = False,
@@ -44,7 +48,7 @@ def create(
     from offmap.workflow import configure
 
     with terminal.messages(quiet):
-        rows, labels = labelled_rows(data, text, label)
+        rows, labels = labelled_rows(data, roles_of(text, label, only=only, drop=drop, ids=ids))
         classifier: Any = configure(method, settings or [], seed)
         if rows.kind == "text" and classifier.encoder is None:
             classifier.set_params(encoder=TextEncoder())
@@ -59,6 +63,9 @@ def teach(
     data: DataSpec,
     text: Text = None,
     label: Label = None,
+    only: Only = None,
+    drop: Drop = None,
+    ids: Id = None,
     store: Store = None,
     wait: Wait = WAIT,
     expected: ExpectedOfAll = None,
@@ -73,7 +80,7 @@ def teach(
     from offmap.workflow.scoring import require_readable
 
     with terminal.messages(quiet), open_world(world, store, wait) as opened:
-        rows, labels = labelled_rows(data, text, label)
+        rows, labels = labelled_rows(data, roles_of(text, label, only=only, drop=drop, ids=ids))
         if opened.state.version is not None:
             require_readable(opened.classifier, rows)
         with rows_called(rows.name):

@@ -8,13 +8,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from offmap.data import Data
+    from offmap.data.roles import Roles
 
 
-def labelled_rows(spec: str, text: str | None, label: str | None) -> tuple["Data", "NDArray[Any]"]:
+def labelled_rows(spec: str, roles: "Roles") -> tuple["Data", "NDArray[Any]"]:
     """Rows to teach, and their labels."""
     from offmap.data import open_data
 
-    data = open_data(spec, text=text, label=label)
+    data = open_data(spec, roles=roles)
     if data.y is None:
         raise ValueError(f"{data.name} has no labels; a table needs --label COLUMN")
     return data, data.y
