@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from offmap.dependence.views import TokenReader
 from offmap_bench import mpnet
 from offmap_bench.sts import RatedPairs
 from offmap_bench.table import Table
@@ -18,6 +20,7 @@ from offmap_bench.tables.sentence_views import (
     START,
     TEMPLATES,
     VIEWS,
+    RoundedReader,
     measure,
     settings_of,
 )
@@ -65,6 +68,16 @@ def test_templates_have_the_mask_of_the_encoder(monkeypatch: pytest.MonkeyPatch)
     assert larger["model"] == "mpnet"
     assert [view.text("It rains.").count("<mask>") for view in larger["views"]] == [1] * 4
     assert [view.text("It rains.").count("[MASK]") for view in smaller["views"]] == [1] * 4
+
+
+def test_only_the_frozen_layers_are_rounded() -> None:
+    texts = ["a cat sleeps", "it will rain tomorrow in the north of the country"]
+    exact, rounded = TokenReader("minilm", 1).states(texts), RoundedReader("minilm", 1).states(texts)
+    assert all(state.dtype == torch.float32 for state in rounded)
+    assert not torch.is_autocast_enabled("cpu")
+    for here, there in zip(exact, rounded, strict=True):
+        assert not torch.equal(here, there)
+        assert torch.cosine_similarity(here, there).min() > 0.999
 
 
 @pytest.mark.parametrize("table", [MANY, LARGER], ids=lambda table: table.name)
