@@ -3,6 +3,7 @@
 from typing import Any
 
 from offmap.loop.checks import live_group, number_of, require_untaught
+from offmap.loop.class_names import checked_label
 from offmap.loop.grouping import halves
 from offmap.loop.ledger import Ledger
 from offmap.loop.state import Label
@@ -11,7 +12,7 @@ from offmap.loop.state import Label
 def name(ledger: Ledger, group: int, label: Label) -> None:
     """Says which class a group is."""
     found = live_group(ledger.state, group)
-    ledger.record("named", {"group": found.id, "label": ledger.checked_label(label)})
+    ledger.record("named", {"group": found.id, "label": checked_label(ledger, label, group=found.id)})
 
 
 def merge(ledger: Ledger, group: int, other: int) -> None:
@@ -61,7 +62,7 @@ def label(ledger: Ledger, row: Label, label: Label) -> None:
     """Says which class one row is of."""
     number = number_of(ledger.state, row)
     require_untaught(ledger.state, number)
-    ledger.record("labelled", {"row": number, "label": ledger.checked_label(label)})
+    ledger.record("labelled", {"row": number, "label": checked_label(ledger, label, row=number)})
 
 
 def undo(ledger: Ledger) -> str | None:

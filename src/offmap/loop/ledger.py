@@ -14,7 +14,6 @@ from offmap.loop.memory import Memory
 from offmap.loop.portraits import Portraits
 from offmap.loop.promise import calibrate, from_groups, leaves_out, unseen_novelty
 from offmap.loop.reading import read_history
-from offmap.loop.rows import require_encodable
 from offmap.loop.spread import Spread
 from offmap.loop.state import Label, State
 from offmap.openset.incremental import IncrementalClassifier
@@ -151,27 +150,6 @@ class Ledger:
         codes = np.array([classes.index(labels[number]) for number in chosen])
         images = len(self.classifier.input_shape_) > 1
         return Spread.of(self.memory.vectors(self.classifier, chosen), codes, one_unit=images), classes
-
-    def checked_label(self, label: Label) -> Label:
-        """A label of the same type as the known classes, and not what unknown rows are called."""
-        classes = self.classifier.classes_
-        strings = classes.dtype.kind in "UO"
-        if (
-            isinstance(label, bool)
-            or isinstance(label, str) != strings
-            or not isinstance(label, str | int | np.integer)
-        ):
-            raise ValueError(
-                f"label must be {'a string' if strings else 'an integer'}, as the known classes are; got {label!r}"
-            )
-        name = require_encodable("label", label.strip()) if isinstance(label, str) else int(label)
-        if name == "":
-            raise ValueError("label is empty; give the class a name")
-        if name == self.classifier.unknown_label_:
-            raise ValueError(f"label {name!r} is what unknown rows are called; choose another")
-        if isinstance(name, int) and not -(2**63) <= name < 2**63:
-            raise ValueError(f"label must be an integer of 64 bits; got {name}")
-        return name
 
     def _learnt_rows(
         self,

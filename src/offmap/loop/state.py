@@ -141,6 +141,12 @@ class State:
                 found[number] = label
         return found
 
+    def given_names(self, group: int | None = None, row: int | None = None) -> list[Label]:
+        """Classes that people gave to groups that are to be learnt and to rows, but for one group or row."""
+        groups = (one.name for one in self.groups.values() if one.status == "named" and one.rows and one.id != group)
+        rows = (one.label for number, one in self.rows.items() if number != row)
+        return [name for name in dict.fromkeys((*groups, *rows)) if name is not None]
+
     def lineage(self, version: int) -> list[Version]:
         """The version and those that it was made from, the first one first."""
         found: list[Version] = []

@@ -86,6 +86,7 @@ PAGE = Page(
         _ablation("F1, noise helps", "+ Gaussian noise", "no negatives"),
         _ablation("F1, projection helps", "+ projection", "+ Gaussian noise"),
         _ablation("F1, ascent helps", "+ ascent (ANS)", "+ projection"),
+        _ablation("F1, projection helps where there is ascent", "+ ascent (ANS)", "noise and ascent, no projection"),
         Claim(
             item="F1, negatives help MSP",
             table="open-intents-negatives",

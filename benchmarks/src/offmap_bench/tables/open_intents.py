@@ -192,6 +192,7 @@ ABLATION = Table(
         "+ Gaussian noise": own(ANSClassifier, projection=False, ascent_steps=0),
         "+ projection": own(ANSClassifier, projection=True, ascent_steps=0),
         "+ ascent (ANS)": own(ANSClassifier, projection=True, ascent_steps=1),
+        "noise and ascent, no projection": own(ANSClassifier, projection=False, ascent_steps=1),
     },
     columns=tuple(column("CLINC", ratio) for ratio in RATIOS),
     metrics=SCORED,
@@ -205,7 +206,8 @@ ABLATION = Table(
         for metric, value in zip(OWN_RULE, values, strict=True)
     },
     needs=("clinc",),
-    notes=NOTES,
+    notes=f"{NOTES} The last row is not in the thesis: it shows what the projection does to negatives that are moved "
+    "by gradient ascent.",
     higher_is_better=HIGHER,
     formats=FORMATS,
 )
