@@ -204,5 +204,7 @@ def _newest_ids(opened: "OpenWorld", count: int) -> list[Any]:
 
 def _show_status(opened: "OpenWorld", as_json: bool) -> None:
     found = opened.status()
-    measured = None if found.measured is None else list(found.measured)
-    terminal.show_pairs("World", asdict(found) | {"measured": measured}, as_json)
+    shown = asdict(found)
+    if found.measured is not None:
+        shown["measured"] = list(found.measured) if as_json else str(found.measured)
+    terminal.show_pairs("World", shown, as_json)

@@ -4,19 +4,37 @@ import math
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
 from offmap.arrays import FloatArray
-from offmap.calibration import CalibrationWarning, Promise, RateInterval
+from offmap.calibration import CalibrationWarning, Promise
 from offmap.loop.mixture import known_novelty
 from offmap.openset.incremental import IncrementalClassifier
 
 # Values that stand in for audit rows until there are some.
 _ENOUGH = 100
+
+
+class AuditedRate(NamedTuple):
+    """The false-alarm rate on audit rows of known classes, and its 95 % confidence interval.
+
+    Example:
+        >>> print(AuditedRate(0.04, 0.01, 0.1, 100))
+        4.0% [1.0%, 10.0%] on 100 audit rows of known classes
+    """
+
+    rate: float
+    low: float
+    high: float
+    rows: int
+
+    def __str__(self) -> str:
+        counted = "1 audit row of a known class" if self.rows == 1 else f"{self.rows:,} audit rows of known classes"
+        return f"{self.rate:.1%} [{self.low:.1%}, {self.high:.1%}] on {counted}"
 
 
 @dataclass(frozen=True)
@@ -48,6 +66,11 @@ class Calibration:
     def missing(self) -> int:
         """How many more rows of known classes the threshold needs to keep ``alpha``."""
         return max(0, rows_needed(self.alpha) - self.rows)
+
+    @property
+    def on_audit_rows(self) -> bool:
+        """Whether audit rows set the threshold, in place of held-out rows."""
+        return self.audits >= rows_needed(self.alpha)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as the journal keeps them."""
@@ -179,18 +202,18 @@ def order_statistics(values: FloatArray, count: int) -> FloatArray:
     return np.sort(values)[places.astype(int)]
 
 
-def measured(alarms: int, rows: int) -> RateInterval | None:
+def measured(alarms: int, rows: int) -> AuditedRate | None:
     """The false-alarm rate on audit rows that set no threshold, with the 95 % interval of Clopper and Pearson.
 
     Example:
         >>> print(measured(7, 160))
-        4.4% [1.8%, 8.8%] on 160 held-out rows
+        4.4% [1.8%, 8.8%] on 160 audit rows of known classes
     """
     if not rows:
         return None
     low = float(beta.ppf(0.025, alarms, rows - alarms + 1)) if alarms else 0.0
     high = float(beta.ppf(0.975, alarms + 1, rows - alarms)) if alarms < rows else 1.0
-    return RateInterval(alarms / rows, low, high, rows)
+    return AuditedRate(alarms / rows, low, high, rows)
 
 
 def _said(model: IncrementalClassifier, audits: int, uncovered: int, rows: int | None = None) -> Calibration:

@@ -3,10 +3,9 @@
 import math
 from collections import Counter
 
-from offmap.calibration import RateInterval
 from offmap.loop.history import History
 from offmap.loop.ledger import Ledger
-from offmap.loop.promise import Calibration, measured, rows_needed
+from offmap.loop.promise import AuditedRate, Calibration, measured, rows_needed
 from offmap.loop.state import State
 from offmap.loop.views import ActView, Status, sentence
 
@@ -34,7 +33,7 @@ def status_of(ledger: Ledger) -> Status:
     )
 
 
-def false_alarms(state: State) -> RateInterval | None:
+def false_alarms(state: State) -> AuditedRate | None:
     """The rate on audit rows of known classes that the version in use assessed when they came."""
     if state.version is None:
         return None

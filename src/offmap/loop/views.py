@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offmap.calibration import RateInterval
 from offmap.loop.joining import joined_class
 from offmap.loop.naming import telling_words
 from offmap.loop.portraits import Portrait
-from offmap.loop.promise import Calibration
+from offmap.loop.promise import AuditedRate, Calibration
 from offmap.loop.spread import Spread, distances
 from offmap.loop.state import Group, GroupStatus, Label, State
 
@@ -108,15 +107,15 @@ class Status:
     alpha: float
     promise_holds: bool
     promise: str
-    measured: RateInterval | None
+    measured: AuditedRate | None
     audit_rows_needed: int
 
 
-def sentence(calibration: Calibration | None, found: RateInterval | None) -> str:
+def sentence(calibration: Calibration | None, found: AuditedRate | None) -> str:
     """The promise in a sentence, with what was measured."""
     if calibration is None:
         return "nothing is promised: no classes were taught yet"
-    after = "" if found is None else f"; measured {str(found).replace('held-out', 'audit')}"
+    after = "" if found is None else f"; measured {found}"
     if calibration.expected is None:
         return f"no false-alarm rate is promised by the method's own rule{after}"
     if calibration.uncovered:
@@ -126,7 +125,8 @@ def sentence(calibration: Calibration | None, found: RateInterval | None) -> str
     if calibration.estimated:
         source = f"estimated from {calibration.rows:,} audit rows of known classes and the stream"
         return f"about {calibration.alpha:.1%} [{low:.1%}, {high:.1%}] false alarms, {source}{after}"
-    within = f"{rate:.1%} [{low:.1%}, {high:.1%}] expected from {calibration.rows:,} rows"
+    source = "audit" if calibration.on_audit_rows else "held-out"
+    within = f"{rate:.1%} [{low:.1%}, {high:.1%}] expected from {calibration.rows:,} {source} rows"
     if calibration.missing:
         return f"at most {1 / (calibration.rows + 1):.1%}, not {calibration.alpha:.1%}: too few rows; {within}{after}"
     return f"at most {calibration.alpha:.1%} false alarms; {within}{after}"
