@@ -183,7 +183,10 @@ class OpenWorld:
         return self._ledger.memory.rows(numbers)
 
     def name(self, group: int, label: Label, *, expected: int | None = None) -> None:
-        """Says which class a group is; it may be a known class. ``learn`` teaches it to the model."""
+        """Says which class a group is; it may be a known class. ``learn`` teaches it to the model.
+
+        A new name must differ from those of other classes in more than case, unless known classes differ in case alone.
+        """
         with self._ledger.turn(expected, ("group", group)) as ledger:
             decisions.name(ledger, group, label)
 
