@@ -20,11 +20,12 @@ PAGE = Page(
         "total-correlation-samples",
         "total-correlation-neighbours",
         "disentangling",
+        "disentangling-adversary",
         "disentangling-width",
         "disentangling-swaps",
         "sentence-views",
-        "sentence-views-longer",
-        "sentence-views-templates",
+        "sentence-views-many",
+        "sentence-views-mpnet",
     ),
     claims=(
         *(

@@ -21,7 +21,7 @@ from offmap_bench.table import Table
 from offmap_bench.tables.open_intents import COMPARED, SETS, SOURCE, column, own, setting
 
 # In the scaled space of the heads, two rows of a known class are about 20 apart.
-RADII = (2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)
+RADII = (5.0, 10.0, 20.0, 40.0, 80.0)
 AUTOMATIC = "chosen r of each class"
 LINES = ("#0072b2", "#d55e00", "#009e73")
 
