@@ -1,9 +1,10 @@
 """Every act of the loop over HTTP; a stale act is refused with what changed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from fastapi.testclient import TestClient
 
@@ -109,6 +110,47 @@ def test_rows_are_observed_once(reviewing: TestClient) -> None:
     given = reviewing.post("/v1/worlds/blobs/observe", content=table, headers={"content-type": "text/csv"})
     assert len(given.json()["novel"]) == 2
     assert "offmap_rows_scored_total" in reviewing.get("/metrics").text
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> Iterator[TestClient]:
+    """A world that was taught the columns x and y."""
+    X, y = blobs([0, 1, 2], 30)
+    with OpenWorld.create(tmp_path / "named.world", classifier=classifier(), min_group=4) as world:
+        world.teach(pd.DataFrame(X, columns=["x", "y"]), y)
+    with serving(worlds={"blobs": tmp_path / "named.world"}) as client:
+        yield client
+
+
+TABLES = {
+    "another order": lambda x, y: f"y,x\n{y},{x}\n",
+    "one more column": lambda x, y: f"x,note,y\n{x},read me,{y}\n",
+    "one more number": lambda x, y: f"size,x,y\n7,{x},{y}\n",
+}
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_columns_of_an_uploaded_table_are_matched_by_name(named: TestClient, table: Callable[..., str]) -> None:
+    (point,), (label,) = blobs([1], 1, seed=3)
+    expected = named.post("/v1/worlds/blobs/observe", json={"rows": [point.tolist()]}).json()
+    content = table(*point.tolist())
+    found = named.post("/v1/worlds/blobs/observe", content=content, headers={"content-type": "text/csv"}).json()
+    assert found["closest"] == expected["closest"] == [label]
+    assert found["novelty"] == pytest.approx(expected["novelty"])
+
+
+def test_a_table_that_lacks_a_column_is_refused(named: TestClient) -> None:
+    given = named.post("/v1/worlds/blobs/observe", content="x,z\n1,2\n", headers={"content-type": "text/csv"})
+    assert given.status_code == 422
+    assert given.json()["error"] == "the upload has the columns x, z; the model was fitted on x, y"
+
+
+def test_versions_of_a_world_know_their_columns(named: TestClient) -> None:
+    (point,), _ = blobs([1], 1, seed=3)
+    rows = [dict(zip("xy", point.tolist(), strict=True))]
+    by_name = named.post("/v1/models/blobs/score", json={"rows": rows})
+    by_place = named.post("/v1/models/blobs/score", json={"rows": [point.tolist()]})
+    assert by_name.json()["novelty"] == by_place.json()["novelty"]
 
 
 def test_a_world_is_taught_over_http(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from offmap.loop.acts import require_current
+from offmap.loop.lessons import with_names
 from offmap.loop.world import OpenWorld
 from offmap.openset.incremental import IncrementalClassifier
 
@@ -22,10 +23,14 @@ def require_unchanged(world: OpenWorld, expected: int | None, groups: Collection
     require_current(history.acts, history.state, expected=expected, revision=history.revision, subjects=subjects)
 
 
+def model_in_use(world: OpenWorld) -> IncrementalClassifier:
+    """The version of the model in use, with the names of its features."""
+    return with_names(world._ledger, world.classifier)
+
+
 def model_of(world: OpenWorld, version: int) -> IncrementalClassifier:
-    """A version of the model, in use or not."""
-    found: IncrementalClassifier = world._ledger.home.read_model(world.state.versions[version])
-    return found
+    """A version of the model, in use or not, with the names of its features."""
+    return with_names(world._ledger, world._ledger.home.read_model(world.state.versions[version]))
 
 
 def taught_rows(world: OpenWorld, limit: int) -> NDArray[Any]:

@@ -29,12 +29,12 @@ def teach(ledger: Ledger, X: Any, y: ArrayLike) -> int:
     return ledger.new_version("taught", model, lesson, dict(zip(numbers, pack(rows), strict=True)), columns_of(X))
 
 
-def exported(ledger: Ledger) -> IncrementalClassifier:
-    """The model in use, with the names of its features if they are known."""
-    model = copy.copy(ledger.classifier)
+def with_names(ledger: Ledger, model: IncrementalClassifier) -> IncrementalClassifier:
+    """A version of the model with the names of its features if they are known, to be used outside the world."""
+    named = copy.copy(model)
     if ledger.state.columns is not None:
-        model.feature_names_in_ = np.array(ledger.state.columns, dtype=object)
-    return model
+        named.feature_names_in_ = np.array(ledger.state.columns, dtype=object)
+    return named
 
 
 def learn(ledger: Ledger) -> int:

@@ -261,7 +261,7 @@ class OpenWorld:
     def export(self, path: str | os.PathLike[str]) -> int:
         """Writes the model in use to a file that ``offmap.load`` reads, and returns its version."""
         self._ledger.refresh()
-        lessons.exported(self._ledger).save(path)
+        lessons.with_names(self._ledger, self.classifier).save(path)
         assert self.state.version is not None
         return self.state.version
 

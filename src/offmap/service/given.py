@@ -1,9 +1,9 @@
 """The rows of a request, whichever way they were sent."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -44,8 +44,17 @@ class Given:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-async def given_rows(request: Request, model: Estimator, limits: Limits) -> Given:
-    """Reads the rows of a request: JSON, or an uploaded table."""
+async def given_rows(
+    request: Request, model: Estimator, limits: Limits, *, other_columns: Literal["refuse", "ignore"] = "refuse"
+) -> Given:
+    """Reads the rows of a request: JSON, or an uploaded table.
+
+    Args:
+        request: The request.
+        model: The model that is to read the rows.
+        limits: How many rows there may be.
+        other_columns: What to do with columns of an uploaded table that the model was not fitted on.
+    """
     kind = media_type(request)
     if kind in (JSON, ""):
         return rows_of(await json_object(request), model, limits)
@@ -59,30 +68,32 @@ async def given_rows(request: Request, model: Estimator, limits: Limits) -> Give
     if data.kind == "text" and not reads_texts(model):
         raise Problem(422, "text names a column of texts, but this model was fitted on numbers; leave it out")
     entities = entities_of(model, data) if isinstance(model, EntityDetector) else None
-    return Given(_table_rows(model, data), entities, data.identity)
+    return Given(_table_rows(model, data, other_columns == "ignore"), entities, data.identity)
 
 
-def _table_rows(model: Estimator, data: Data) -> Any:
+def _table_rows(model: Estimator, data: Data, more_columns: bool) -> Any:
+    """The columns that the model was fitted on, in its order, whatever their order in the table."""
     if data.kind == "text":
         return data.X
     if isinstance(encoder_of(model), TableEncoder):
         return data.rows
     names = [str(name) for name in data.feature_names]
     known = [str(name) for name in getattr(model, "feature_names_in_", names)]
-    if sorted(known) != sorted(names):
+    if not set(known) <= set(names) or (len(names) > len(known) and not more_columns):
         raise Problem(422, f"the upload has the columns {', '.join(names)}; the model was fitted on {', '.join(known)}")
-    return numbers(model, _cells(data)[:, [names.index(name) for name in known]], known)
+    return numbers(model, _cells(data, [names.index(name) for name in known]), known)
 
 
-def _cells(data: Data) -> NDArray[Any]:
-    """The cells of a table as numbers; one that is none is named."""
+def _cells(data: Data, places: Sequence[int]) -> NDArray[Any]:
+    """The cells of some columns of a table as numbers; one that is none is named."""
     if data.X.dtype != object or data.frame is None:
-        return data.X
-    columns = [as_numbers(data.frame[name]) for name in data.frame.columns]
-    for name, column in zip(data.feature_names, columns, strict=True):
+        return data.X[:, places]
+    columns = [as_numbers(data.frame.iloc[:, place]) for place in places]
+    for place, column in zip(places, columns, strict=True):
         if column.unreadable.any():
             row = int(column.unreadable.argmax())
-            raise Problem(422, f"row {row}, column {name!r} is {data.frame[name].iloc[row]!r}, not a number")
+            cell, name = data.frame.iloc[row, place], data.feature_names[place]
+            raise Problem(422, f"row {row}, column {name!r} is {cell!r}, not a number")
     return np.column_stack([column.values for column in columns])
 
 

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from offmap.loop import OpenWorld
-from offmap.loop.access import model_of
+from offmap.loop.access import model_in_use, model_of
 from offmap.service.metrics import Metrics
 from offmap.service.models import Models, Slot
 from offmap.service.worlds import WorldHandle
@@ -32,7 +32,7 @@ class Publisher:
         slot: Slot = self._models.slot(name)
         before, version = slot.current, world.state.version
         if version is not None and (before is None or before.version != str(version)):
-            self._metrics.used(slot.put(str(version), world.classifier), before)
+            self._metrics.used(slot.put(str(version), model_in_use(world)), before)
         self._metrics.reviewed(name, world)
 
 

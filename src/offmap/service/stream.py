@@ -31,7 +31,8 @@ async def observe(request: Request, world: str) -> Response:
     state = request.app.state
     handle: WorldHandle = state.worlds.get(world)
     loaded: Loaded = await state.models.get(world)
-    given: Given = await given_rows(request, loaded.model, state.settings.limits)
+    # A table of the stream may still have columns that were dropped when the world was created.
+    given: Given = await given_rows(request, loaded.model, state.settings.limits, other_columns="ignore")
     ids = given.more.get("ids")
     if ids is not None and not isinstance(ids, list):
         raise Problem(422, "ids must be a list with one entry per row")
