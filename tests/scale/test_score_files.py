@@ -16,7 +16,7 @@ from offmap.density import MahalanobisDetector
 from offmap.openset import MSPClassifier
 from offmap.scale import score_batches, score_files, threads
 from offmap.scale.scoring import score_part
-from offmap.workflow import configure, fit_model, score_rows
+from offmap.workflow import configure, fit_model, score_rows, scoring_roles
 from tests.scale.tables import NAMES, fitted, in_memory, numbers, write
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{ColumnsLeftOut.__module__}.{ColumnsLeftOut.__name__}")
@@ -107,7 +107,7 @@ def test_tables_of_all_kinds_in_batches_are_the_table_as_a_whole(tmp_path: Path,
             frame.to_csv(path, index=False, sep="\t" if "tsv" in suffix else ",")
     roles = Roles(id=("payment",))
     model = fit_model(configure("nearest-neighbor"), read(tmp_path / f"train{suffix}", roles=roles), roles)
-    expected = score_rows(model, read(tmp_path / f"new{suffix}", roles=roles))
+    expected = score_rows(model, read(tmp_path / f"new{suffix}", roles=scoring_roles(model, roles)[0]))
     found = pd.concat(score_batches(model, tmp_path / f"new{suffix}", part_rows=60), ignore_index=True)
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
 

@@ -10,7 +10,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 import offmap
-from tests.service.conftest import WIDTH, binary, tensor
+from offmap.data import open_data
+from offmap.data.roles import Roles
+from offmap.density import MahalanobisDetector
+from offmap.workflow import configure, fit_model
+from tests.service.conftest import WIDTH, binary, serving, tensor
 
 ROWS = np.random.default_rng(1).normal(size=(5, WIDTH)) * [[0.5], [1], [9], [0.1], [20]]
 FRAME = pd.DataFrame(ROWS, columns=["height", "weight", "age"])
@@ -87,6 +91,39 @@ def test_uploaded_tables_score_as_in_the_library(client: TestClient, files: Path
     expected = offmap.load(files / f"{name}.safetensors").novelty(rows)
     found = client.post(f"/v1/models/{name}/score", content=_upload(frame, kind), headers={"content-type": kind}).json()
     np.testing.assert_allclose(found["novelty"], expected, rtol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pd.DataFrame]:
+    """A model of a table with texts that look like numbers or truth values, and its rows."""
+    rng, path = np.random.default_rng(0), tmp_path_factory.mktemp("mixed") / "mixed.safetensors"
+    frame = pd.DataFrame({"paid": rng.normal(size=300), "release": rng.choice(["1.0", "1.10", "beta", "b-2"], 300)})
+    frame["answer"] = rng.choice(["true", "false", "maybe"], 300)
+    MahalanobisDetector(random_state=0).fit(frame).save(path)
+    return path, frame
+
+
+@pytest.mark.parametrize("kind", ["text/csv", "application/x-ndjson", "application/vnd.apache.parquet"])
+def test_a_row_of_texts_scores_alike_alone_and_among_others(mixed: tuple[Path, pd.DataFrame], kind: str) -> None:
+    path, frame = mixed
+    expected = offmap.load(path).novelty(frame)
+    with serving(models={"mixed": path}) as client:
+        for row in range(12):
+            content = _upload(frame.iloc[row : row + 1], kind)
+            found = client.post("/v1/models/mixed/score", content=content, headers={"content-type": kind}).json()
+            assert found["novelty"] == pytest.approx([expected[row]])
+
+
+def test_entities_that_look_like_numbers_are_known_alone_and_among_others(tmp_path: Path) -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 2)), columns=["a", "b"])
+    model = configure("separate-gaussian", ["calibration=0.2"])
+    frame.assign(who=np.repeat(["12", "ann", "7b"], 100)).to_csv(tmp_path / "train.csv", index=False)
+    roles = Roles(entity="who")
+    fit_model(model, open_data(str(tmp_path / "train.csv"), roles=roles), roles).save(tmp_path / "model.safetensors")
+    with serving(models={"model": tmp_path / "model.safetensors"}) as client:
+        content = _upload(frame[:3].assign(who="12"), "text/csv")
+        found = client.post("/v1/models/model/score", content=content, headers={"content-type": "text/csv"}).json()
+    assert found["novelty"] == pytest.approx(model.novelty(frame[:3], ["12"] * 3).tolist())
 
 
 def test_columns_of_an_upload_may_come_in_another_order(client: TestClient, files: Path) -> None:

@@ -79,7 +79,7 @@ def rows_of(
     if frame.empty:
         raise NoRows(f"{where} must have at least one row", kept)
     target = roles.target if roles.target in frame.columns else None
-    y = None if target is None else _labels(frame[target], where)
+    y = None if target is None else _labels(frame[target], where, target in dict(roles.kinds))
     identity = frame[kept].infer_objects() if kept else None
     if roles.text is not None:
         texts = as_texts(_complete(frame[roles.text], where))
@@ -112,9 +112,11 @@ def _as_doubles(frame: pd.DataFrame) -> NDArray[np.float64]:
     return frame.to_numpy(dtype=np.float64)
 
 
-def _labels(column: Any, where: str) -> NDArray[Any]:
+def _labels(column: Any, where: str, as_they_are: bool) -> NDArray[Any]:
     """Returns numeric labels if all are numbers, else strings. With a leading zero, as in codes, they stay strings."""
     complete = _complete(column, where)
+    if as_they_are:
+        return np.asarray(complete.astype(str), dtype=str)
     if pd.api.types.is_numeric_dtype(complete):
         return complete.to_numpy()
     words = complete.astype(str)

@@ -20,7 +20,7 @@ from offmap.errors import reason_of
 from offmap.service.problems import Problem
 from offmap.service.rows import require_few
 from offmap.service.settings import Limits
-from offmap.workflow import Estimator
+from offmap.workflow import Estimator, scoring_roles
 
 TYPES = {
     "text/csv": ".csv",
@@ -31,8 +31,6 @@ TYPES = {
     "application/x-parquet": ".parquet",
 }
 MULTIPART = "multipart/form-data"
-# New rows have no labels as a rule, nor what is only kept beside the scores.
-_OPTIONAL = ("label", "id", "keep", "drop", "only", "kind")
 _NAME = "upload"
 
 
@@ -77,9 +75,8 @@ def read_upload(path: Path, model: Estimator, stated: Roles, limits: Limits) -> 
     try:
         if path.suffix == ".parquet":
             _require_small(path, limits)
-        roles = Roles.remembered(getattr(model, "roles_", {})).but(stated)
-        said = {name for name, value in stated.to_dict().items() if value not in (None, ())}
-        data = open_data(str(path), roles=roles, optional=[role for role in _OPTIONAL if role not in said])
+        roles, optional = scoring_roles(model, stated)
+        data = open_data(str(path), roles=roles, optional=optional)
     except ValueError as error:
         raise Problem(422, reason_of(error).replace(str(path), "the upload")) from None
     require_few(len(data), limits.rows)

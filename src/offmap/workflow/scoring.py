@@ -1,5 +1,7 @@
 """From a model to the scores of rows."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +12,9 @@ from offmap.base import OpenSetClassifier
 from offmap.calibration import SuggestedRate, assess_together, suggest_rate
 from offmap.collaborative.base import EntityDetector
 from offmap.data import Data, TableEncoder, TextEncoder
+from offmap.data.cell_types import is_text, typed
 from offmap.data.roles import Roles
+from offmap.data.table.columns import GAP
 from offmap.verdict import Verdict
 from offmap.workflow.entities import NewEntities, assess_entities, suggest_for_entities
 from offmap.workflow.fitting import Estimator, encoder_of, entities_of
@@ -113,7 +117,8 @@ def assess_places(
 def scoring_roles(model: Estimator, stated: Roles) -> tuple[Roles, list[str]]:
     """The roles of the columns of new rows, and those whose columns the rows may lack.
 
-    Of the columns that the model remembers, it needs those that it reads; new rows have no labels as a rule.
+    Of the columns that the model remembers, it needs those that it reads; new rows have no labels as a rule. Columns
+    that it knows by their texts stay texts, whatever the new cells look like: "1.0" is no number where "beta" was seen.
 
     Args:
         model: A fitted model, whose roles count where none is stated.
@@ -121,7 +126,20 @@ def scoring_roles(model: Estimator, stated: Roles) -> tuple[Roles, list[str]]:
     """
     given = {name for name, value in stated.to_dict().items() if value not in (None, ())}
     lacking = {"label", "id", "keep", "drop", "only", "kind"} - given
-    return Roles.remembered(getattr(model, "roles_", {})).but(stated), sorted(lacking)
+    roles = Roles.remembered(getattr(model, "roles_", {})).but(stated)
+    kinds = dict.fromkeys(_known_by_text(model, roles), "category") | dict(roles.kinds)
+    return replace(roles, kinds=tuple(kinds.items())), sorted(lacking)
+
+
+def _known_by_text(model: Estimator, roles: Roles) -> Iterator[str]:
+    """The columns of texts that the model knows, some of which may look like numbers or truth values."""
+    encoder = encoder_of(model)
+    for name, known in encoder.columns_.items() if isinstance(encoder, TableEncoder) else ():
+        values = [value for value in known.get("values", ()) if value != GAP]
+        if values and is_text(typed(pd.Series(values, dtype=object)).dtype):
+            yield name
+    if roles.entity is not None and isinstance(model, EntityDetector) and model.entity_ids_.dtype.kind == "U":
+        yield roles.entity
 
 
 def recalibrated(model: Estimator, data: Data) -> Estimator:

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from offmap.data.table.cells import Read, as_booleans, as_numbers, as_words
 
-__all__ = ["CategoryCodec", "Codec", "Encoded", "NumberCodec", "Standard", "check_codec", "state_of"]
+__all__ = ["GAP", "CategoryCodec", "Codec", "Encoded", "NumberCodec", "Standard", "check_codec", "state_of"]
 
 Floats = NDArray[np.float64]
 # Categories of a smaller share get no feature of their own: methods that standardise would blow it up.
@@ -23,7 +23,7 @@ _FREQUENT = 0.02
 _HEAVY_TAILS = 10.0
 # From this share on, an unseen value says only that the column has many values.
 _COMMON_NEW_VALUES = 0.005
-_GAP = "\0missing"
+GAP = "\0missing"
 
 
 class Encoded(NamedTuple):
@@ -177,12 +177,12 @@ class CategoryCodec:
     @property
     def feature_names(self) -> list[str]:
         """The values with a feature of their own, and the rarity."""
-        return [*("is missing" if value == _GAP else f"is {value}" for value in self.values[: self.own]), "rarity"]
+        return [*("is missing" if value == GAP else f"is {value}" for value in self.values[: self.own]), "rarity"]
 
     @property
     def about(self) -> str:
         """How many values there are."""
-        shown = ", ".join("(missing)" if value == _GAP else value for value in self.values[:3])
+        shown = ", ".join("(missing)" if value == GAP else value for value in self.values[:3])
         return f"{len(self.values):,} values: {shown}{', …' if len(self.values) > 3 else ''}"
 
     def read(self, column: Any) -> None:
@@ -227,7 +227,7 @@ def _surprise(counts: Any, total: Any) -> Floats:
 
 def _cells(column: Any) -> NDArray[np.object_]:
     words, missing = as_words(column)
-    return np.where(missing, _GAP, words)
+    return np.where(missing, GAP, words)
 
 
 def _scales(values: Floats, tails: list[float]) -> Floats:
