@@ -71,11 +71,22 @@ def _from_json(name: str, shape: tuple[int, ...], datatype: str, data: Any) -> N
             raise Problem(422, f"data of {name!r} must be a list of texts")
         values = np.array(data, dtype=object)
     else:
-        try:
-            values = np.array(data, dtype=_TYPES[datatype])
-        except (ValueError, TypeError, OverflowError):
-            raise Problem(422, f"data of {name!r} cannot be read as {datatype}") from None
+        values = _as_numbers(name, datatype, data)
     return _shaped(name, values, shape)
+
+
+def _as_numbers(name: str, datatype: str, data: list[Any]) -> NDArray[Any]:
+    """Numbers of a type that holds them: NumPy would cut 5.9 down to an integer 5, and take "5" for a number."""
+    try:
+        given = np.array(data)
+        with np.errstate(invalid="ignore", over="ignore"):
+            values = given.astype(_TYPES[datatype])
+    except (ValueError, TypeError, OverflowError):
+        raise Problem(422, f"data of {name!r} cannot be read as {datatype}") from None
+    rounded = not datatype.startswith("FP") and not np.array_equal(values, given)
+    if given.dtype.kind not in "biufO" or rounded:
+        raise Problem(422, f"data of {name!r} cannot be read as {datatype}")
+    return values
 
 
 def _from_bytes(name: str, shape: tuple[int, ...], datatype: str, content: bytes) -> NDArray[Any]:
