@@ -42,6 +42,9 @@ def refusal(answer: Any) -> tuple[int, str]:
         ("named", {"rows": [{"height": 1, "weight": 2}]}, "row 0 has no 'age'"),
         ("named", {"rows": [{"height": 1, "weight": 2, "age": 3, "mood": 4}]}, "row 0 has 'mood'"),
         ("named", {"rows": [{"height": 1, "weight": 2, "age": None}]}, "row 0, column 'age' is missing (NaN)"),
+        ("entities", {"rows": GOOD * 2, "entities": [7, "ann"]}, "a mix of int and str"),
+        ("entities", {"rows": GOOD, "entities": ["ann\0"]}, "must not end in a NUL character"),
+        ("entities", {"rows": GOOD, "entities": [["ann"]]}, "must be all integers or all strings"),
         ("table", {"rows": [[1, 2]]}, "row 0 is 2 values, but the model was fitted on 4 columns"),
     ],
 )

@@ -167,6 +167,43 @@ def test_a_world_is_taught_over_http(tmp_path: Path) -> None:
         assert act(client, "teach", rows=again[0].tolist(), labels=again[1].tolist())["version"] == 2
 
 
+def test_a_world_is_taught_the_names_of_its_columns_over_http(tmp_path: Path) -> None:
+    OpenWorld.create(tmp_path / "new.world", classifier=classifier(), min_group=4).close()
+    X, y = blobs([0, 1, 2], 30)
+    with serving(worlds={"blobs": tmp_path / "new.world"}) as client:
+        act(client, "teach", rows=pd.DataFrame(X, columns=["x", "y"]).to_dict("records"), labels=y.tolist())
+        turned = client.post(
+            "/v1/worlds/blobs/observe", content=f"y,x\n{X[0, 1]},{X[0, 0]}\n", headers={"content-type": "text/csv"}
+        ).json()
+        assert turned["novelty"] == act(client, "observe", rows=X[:1].tolist())["novelty"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rows": [[0, 0], [1]]}, "row 1 has 1 values, but row 0 has 2"),
+        ({"rows": [[0, 0], [1, None]]}, "row 1, column 1 is missing"),
+        ({"rows": [["0", 0], [1, 1]]}, "row 0, column 0 is '0', not a number"),
+        ({"rows": [0, 1]}, "row 0 is 0, not a list of numbers"),
+        ({"rows": [{"x": 0}, {"y": 0}]}, "row 1 has no 'x'"),
+        ({"rows": [{"x": 0}, {"x": 0, "y": 0}]}, "row 1 has 'y', which row 0 lacks"),
+        ({"rows": [{"x": 0}, {"x": None}]}, "row 1, column 'x' is missing"),
+        ({"texts": ["a", "b"]}, "either rows or texts"),
+        ({"labels": [0]}, "labels must be a list with one class per row"),
+        ({"labels": [0, "1"]}, "only integers or only strings; got int and str"),
+        ({"labels": [[0], [1]]}, "only integers or only strings; got list"),
+        ({"labels": [0, None]}, "only integers or only strings"),
+    ],
+)
+def test_a_first_lesson_that_cannot_be_read(tmp_path: Path, change: dict[str, Any], words: str) -> None:
+    OpenWorld.create(tmp_path / "new.world", classifier=classifier(), min_group=4).close()
+    with serving(worlds={"blobs": tmp_path / "new.world"}) as client:
+        lesson = {"rows": [[0, 0], [1, 1]], "labels": [0, 1]} | change
+        answer = client.post("/v1/worlds/blobs/teach", json=lesson)
+        assert (answer.status_code, words in answer.json()["error"]) == (422, True), answer.json()
+        assert client.get("/v1/worlds/blobs").json()["revision"] == 1
+
+
 @pytest.mark.parametrize(
     ("kind", "content", "words"),
     [

@@ -16,7 +16,7 @@ from offmap.data import Data, TableEncoder
 from offmap.data.roles import Roles
 from offmap.data.table.cells import as_numbers
 from offmap.service.problems import Problem
-from offmap.service.rows import numbers, reads_texts, require_few, rows_from_json
+from offmap.service.rows import numbers, reads_texts, rows_from_json
 from offmap.service.settings import Limits
 from offmap.service.uploads import MULTIPART, TYPES, media_type, read_upload, spooled
 from offmap.workflow import Estimator
@@ -104,16 +104,12 @@ def rows_of(content: Mapping[str, Any], model: Estimator, limits: Limits) -> Giv
     if entities is not None and (not isinstance(entities, list) or len(entities) != len(rows)):
         raise Problem(422, "entities must be a list with one entry per row")
     more = {name: value for name, value in content.items() if name not in ("rows", "texts", "entities")}
-    return Given(rows, None if entities is None else np.asarray(entities), None, more)
+    return Given(rows, None if entities is None else as_sent(entities), None, more)
 
 
-def unread_rows(content: Mapping[str, Any], limits: Limits) -> Any:
-    """The rows of a JSON body for a world that has no model yet."""
-    rows = content.get("texts", content.get("rows"))
-    if not isinstance(rows, list) or not rows:
-        raise Problem(422, "the body must have rows or texts, with at least one entry")
-    require_few(len(rows), limits.rows)
-    return rows
+def as_sent(values: list[Any]) -> NDArray[np.object_]:
+    """A flat array of labels or ids, each of its own type: NumPy would make texts of all of ``[1, "a"]``."""
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 async def json_object(request: Request) -> dict[str, Any]:

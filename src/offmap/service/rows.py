@@ -31,14 +31,8 @@ def rows_from_json(model: Estimator, content: Mapping[str, Any], most: int) -> A
         content: The body.
         most: Most rows.
     """
-    given = [name for name in ("rows", "texts") if name in content]
-    if len(given) != 1:
-        raise Problem(422, "the body must have either rows or texts")
-    rows = content[given[0]]
-    if not isinstance(rows, list) or not rows:
-        raise Problem(422, f"{given[0]} must be a list with at least one entry")
-    require_few(len(rows), most)
-    if given[0] == "texts":
+    name, rows = _sent(content, most)
+    if name == "texts":
         return texts(model, rows)
     if reads_texts(model):
         raise Problem(422, "rows holds numbers, but this model was fitted on texts; send texts")
@@ -49,6 +43,35 @@ def rows_from_json(model: Estimator, content: Mapping[str, Any], most: int) -> A
         _require_widths(rows, len(names))
         return pd.DataFrame(rows, columns=names)
     return numbers(model, rows)
+
+
+def first_rows(content: Mapping[str, Any], most: int) -> Any:
+    """The rows of a request for a world that has no model yet: objects give its columns their names.
+
+    Args:
+        content: The body.
+        most: Most rows.
+    """
+    name, rows = _sent(content, most)
+    if name == "texts":
+        return rows
+    if not isinstance(rows[0], dict):
+        return _finite(_floats(rows))
+    names = list(rows[0])
+    _require_columns(rows, names, "row 0 lacks")
+    cells = pd.DataFrame.from_records(rows, columns=names).to_numpy(dtype=object)
+    return pd.DataFrame(_finite(_floats(cells, names), names), columns=names)
+
+
+def _sent(content: Mapping[str, Any], most: int) -> tuple[str, list[Any]]:
+    given = [name for name in ("rows", "texts") if name in content]
+    if len(given) != 1:
+        raise Problem(422, "the body must have either rows or texts")
+    rows = content[given[0]]
+    if not isinstance(rows, list) or not rows:
+        raise Problem(422, f"{given[0]} must be a list with at least one entry")
+    require_few(len(rows), most)
+    return given[0], rows
 
 
 def require_few(count: int, most: int) -> None:
@@ -75,10 +98,7 @@ def numbers(model: Estimator, given: Any, names: Sequence[str] | None = None) ->
         given: An array, or lists of numbers.
         names: Names of the columns, for messages.
     """
-    try:
-        X = given if isinstance(given, np.ndarray) and given.dtype.kind in "biuf" else _as_floats(given)
-    except (ValueError, TypeError):
-        raise Problem(422, _unreadable(given, names)) from None
+    X = given if isinstance(given, np.ndarray) and given.dtype.kind in "biuf" else _floats(given, names)
     shape = tuple(model.input_shape_)
     if not hasattr(model, "encoder_") and X.shape[1:] != shape and X.shape[1:] != shape[:2]:
         if X.ndim != 2 or X.shape[1] != prod(shape):
@@ -86,16 +106,23 @@ def numbers(model: Estimator, given: Any, names: Sequence[str] | None = None) ->
                 422, f"rows have the shape {_sized(X.shape[1:])}, but the model was fitted on {_sized(shape)}"
             )
         X = X.reshape(len(X), *shape)
+    return _finite(X, names)
+
+
+def _floats(given: Any, names: Sequence[str] | None = None) -> NDArray[np.float64]:
+    try:
+        X = np.array(given)
+        if X.dtype.kind not in "biufO" or X.ndim < 2:
+            raise ValueError
+        return X.astype(np.float64)
+    except (ValueError, TypeError):
+        raise Problem(422, _unreadable(given, names)) from None
+
+
+def _finite(X: NDArray[Any], names: Sequence[str] | None = None) -> NDArray[Any]:
     if X.dtype.kind == "f" and not np.isfinite(X).all():
         raise Problem(422, _not_finite(X, names))
     return X
-
-
-def _as_floats(given: Any) -> NDArray[np.float64]:
-    X = np.array(given)
-    if X.dtype.kind not in "biufO" or X.ndim < 2:
-        raise ValueError
-    return X.astype(np.float64)
 
 
 def _records(model: Estimator, rows: list[dict[str, Any]]) -> Any:
@@ -105,22 +132,19 @@ def _records(model: Estimator, rows: list[dict[str, Any]]) -> Any:
     if known is None:
         raise Problem(422, "rows are objects, but the model knows no names of columns; send a list of numbers per row")
     names = [str(name) for name in known]
-    for place, row in enumerate(rows):
-        if not isinstance(row, dict) or set(row) != set(names):
-            raise Problem(422, f"row {place} {_difference(row, names)}")
+    _require_columns(rows, names, "the model does not know")
     frame = pd.DataFrame.from_records(rows, columns=names)
     return frame if isinstance(encoder, TableEncoder) else numbers(model, frame.to_numpy(dtype=object), names)
 
 
-def _difference(row: Any, names: list[str]) -> str:
-    if not isinstance(row, dict):
-        return f"is {_shown(row)}, but row 0 is an object"
-    lacking = [name for name in names if name not in row]
-    return (
-        f"has no {lacking[0]!r}"
-        if lacking
-        else f"has {next(iter(set(row) - set(names)))!r}, which the model does not know"
-    )
+def _require_columns(rows: list[Any], names: list[str], why: str) -> None:
+    for place, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise Problem(422, f"row {place} is {_shown(row)}, but row 0 is an object")
+        if lacking := [name for name in names if name not in row]:
+            raise Problem(422, f"row {place} has no {lacking[0]!r}")
+        if len(row) > len(names):
+            raise Problem(422, f"row {place} has {next(name for name in row if name not in names)!r}, which {why}")
 
 
 def _require_widths(rows: list[Any], width: int) -> None:

@@ -9,10 +9,11 @@ from starlette.responses import Response
 
 from offmap.loop import OpenWorld
 from offmap.service import openapi, schemas
-from offmap.service.given import Given, given_rows, json_object, rows_of, unread_rows
+from offmap.service.given import Given, as_sent, given_rows, json_object, rows_of
 from offmap.service.inference import json_verdict
 from offmap.service.models import Loaded
 from offmap.service.problems import Problem
+from offmap.service.rows import first_rows
 from offmap.service.worlds import WorldHandle
 from offmap.verdict import Verdict
 
@@ -53,12 +54,12 @@ async def teach(request: Request, world: str) -> schemas.Version:
     state = request.app.state
     handle: WorldHandle = state.worlds.get(world)
     content = await json_object(request)
-    if not isinstance(content.get("labels"), list):
+    rows, labels = _lesson(state, world, content), content.get("labels")
+    if not isinstance(labels, list) or len(labels) != len(rows):
         raise Problem(422, "labels must be a list with one class per row")
-    rows = _lesson(state, world, content)
 
     def act(opened: OpenWorld) -> tuple[int, int]:
-        return opened.teach(rows, content["labels"], expected=content.get("revision")), opened.revision
+        return opened.teach(rows, as_sent(labels), expected=content.get("revision")), opened.revision
 
     version, revision = await handle.act(act)
     return schemas.Version(version=version, revision=revision)
@@ -67,4 +68,4 @@ async def teach(request: Request, world: str) -> schemas.Version:
 def _lesson(state: Any, world: str, content: Mapping[str, Any]) -> Any:
     current = state.models.slot(world).current
     limits = state.settings.limits
-    return unread_rows(content, limits) if current is None else rows_of(content, current.model, limits).rows
+    return first_rows(content, limits.rows) if current is None else rows_of(content, current.model, limits).rows
