@@ -15,7 +15,7 @@ _RETURNS = (
     (
         "Hopper",
         "Hopper-v5",
-        "all learners stop near 170 (SAC 181 with 30,000 steps, RAS with 30,000 and 120,000), far below a million steps",
+        "all learners stop near 170: SAC 181 with 30,000 steps, RAS with 30,000 and with 120,000 of a million",
     ),
     ("Swimmer", RLLAB, "120,000 steps instead of 500,000; no learner swims (SAC 4 with 30,000; a fixed sine gait 82)"),
 )
