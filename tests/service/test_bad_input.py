@@ -37,6 +37,7 @@ def refusal(answer: Any) -> tuple[int, str]:
         ("numbers", {}, "either rows or texts"),
         ("numbers", {"texts": ["pay"]}, "texts holds texts, but this model was fitted on numbers"),
         ("numbers", {"rows": [{"height": 1}]}, "the model knows no names of columns"),
+        ("numbers", {"rows": GOOD, "alpha": 0.01}, "the body has 'alpha', which is none of rows, texts, entities"),
         ("texts", {"rows": GOOD}, "this model was fitted on texts"),
         ("texts", {"texts": ["pay", 7]}, "row 1 of texts is 7, not a text"),
         ("named", {"rows": [{"height": 1, "weight": 2}]}, "row 0 has no 'age'"),

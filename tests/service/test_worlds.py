@@ -112,6 +112,21 @@ def test_rows_are_observed_once(reviewing: TestClient) -> None:
     assert "offmap_rows_scored_total" in reviewing.get("/metrics").text
 
 
+def test_entries_that_nobody_reads_are_refused(reviewing: TestClient) -> None:
+    before = reviewing.get("/v1/worlds/blobs").json()["observed"]
+    for path, entry in (("observe", "id"), ("teach", "label")):
+        given = {"rows": [[0, 0]], "labels": [0]} if path == "teach" else {"rows": [[0, 0]]}
+        answer = reviewing.post(f"/v1/worlds/blobs/{path}", json=given | {entry: ["mine"]})
+        assert (answer.status_code, f"the body has {entry!r}" in answer.json()["error"]) == (422, True), answer.json()
+    assert reviewing.get("/v1/worlds/blobs").json()["observed"] == before
+
+
+def test_a_table_is_refused_where_only_json_is_read(reviewing: TestClient) -> None:
+    for path in ("/v1/worlds/blobs/teach", "/v1/models/blobs/explain"):
+        answer = reviewing.post(path, content="x,y,label\n0,0,1\n", headers={"content-type": "text/csv"})
+        assert (answer.status_code, "takes application/json" in answer.json()["error"]) == (415, True)
+
+
 @pytest.fixture
 def named(tmp_path: Path) -> Iterator[TestClient]:
     """A world that was taught the columns x and y."""

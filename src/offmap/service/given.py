@@ -1,7 +1,7 @@
 """The rows of a request, whichever way they were sent."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from offmap.workflow import Estimator
 from offmap.workflow.fitting import encoder_of, entities_of
 
 JSON = "application/json"
+_ROWS = ("rows", "texts", "entities")
 # A body above this size is parsed in a thread, so that other requests go on.
 _SHORT = 1 << 20
 
@@ -45,7 +46,12 @@ class Given:
 
 
 async def given_rows(
-    request: Request, model: Estimator, limits: Limits, *, other_columns: Literal["refuse", "ignore"] = "refuse"
+    request: Request,
+    model: Estimator,
+    limits: Limits,
+    *,
+    more: Collection[str] = (),
+    other_columns: Literal["refuse", "ignore"] = "refuse",
 ) -> Given:
     """Reads the rows of a request: JSON, or an uploaded table.
 
@@ -53,11 +59,12 @@ async def given_rows(
         request: The request.
         model: The model that is to read the rows.
         limits: How many rows there may be.
+        more: Further entries that a JSON body may have.
         other_columns: What to do with columns of an uploaded table that the model was not fitted on.
     """
     kind = media_type(request)
     if kind in (JSON, ""):
-        return rows_of(await json_object(request), model, limits)
+        return rows_of(await json_object(request, more), model, limits)
     if kind not in TYPES and kind != MULTIPART:
         raise Problem(415, f"the body is {kind!r}; send one of {', '.join((JSON, MULTIPART, *TYPES))}")
     stated = Roles(text=request.query_params.get("text"), label=request.query_params.get("label"))
@@ -103,7 +110,7 @@ def rows_of(content: Mapping[str, Any], model: Estimator, limits: Limits) -> Giv
     entities = content.get("entities")
     if entities is not None and (not isinstance(entities, list) or len(entities) != len(rows)):
         raise Problem(422, "entities must be a list with one entry per row")
-    more = {name: value for name, value in content.items() if name not in ("rows", "texts", "entities")}
+    more = {name: value for name, value in content.items() if name not in _ROWS}
     return Given(rows, None if entities is None else as_sent(entities), None, more)
 
 
@@ -112,10 +119,19 @@ def as_sent(values: list[Any]) -> NDArray[np.object_]:
     return np.fromiter(values, dtype=object, count=len(values))
 
 
-async def json_object(request: Request) -> dict[str, Any]:
-    """The body as a JSON object."""
+async def json_object(request: Request, more: Collection[str]) -> dict[str, Any]:
+    """The body as a JSON object of rows, which may have the entries ``more`` beside them.
+
+    Others are refused: ids that are called "id" would be lost without a word.
+    """
+    if (kind := media_type(request)) in (*TYPES, MULTIPART):
+        raise Problem(415, f"the body is {kind!r}; this address takes {JSON}")
     body = await request.body()
-    return parse(body) if len(body) < _SHORT else await asyncio.to_thread(parse, body)
+    content = parse(body) if len(body) < _SHORT else await asyncio.to_thread(parse, body)
+    known = (*_ROWS, *more)
+    if others := [name for name in content if name not in known]:
+        raise Problem(422, f"the body has {others[0]!r}, which is none of {', '.join(known)}")
+    return content
 
 
 def parse(body: bytes) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from offmap.workflow import promise_of
 router = APIRouter(prefix="/v1/models", tags=["Models"])
 # Rows of a world that others are compared with.
 _COMPARED = 2_000
+_BESIDE = ("reference", "counterfactual")
 _EXAMPLE = {"rows": [[5.1, 3.5, 1.4, 0.2]]}
 
 
@@ -77,7 +78,7 @@ async def explain(request: Request, name: str) -> JSONResponse:
     state = request.app.state
     loaded: Loaded = await state.models.get(name)
     limits = state.settings.limits
-    given = rows_of(await json_object(request), loaded.model, limits)
+    given = rows_of(await json_object(request, _BESIDE), loaded.model, limits)
     if len(given.rows) > limits.explained_rows:
         raise Problem(413, f"{len(given.rows)} rows to explain are more than {limits.explained_rows}; send fewer")
     options: dict[str, Any] = {"counterfactual": bool(given.more.get("counterfactual", False))}

@@ -33,7 +33,8 @@ async def observe(request: Request, world: str) -> Response:
     handle: WorldHandle = state.worlds.get(world)
     loaded: Loaded = await state.models.get(world)
     # A table of the stream may still have columns that were dropped when the world was created.
-    given: Given = await given_rows(request, loaded.model, state.settings.limits, other_columns="ignore")
+    limits = state.settings.limits
+    given: Given = await given_rows(request, loaded.model, limits, more=["ids"], other_columns="ignore")
     ids = given.more.get("ids")
     if ids is not None and not isinstance(ids, list):
         raise Problem(422, "ids must be a list with one entry per row")
@@ -53,7 +54,7 @@ async def teach(request: Request, world: str) -> schemas.Version:
     """Learns labelled rows that are a random sample of their classes, and sets the threshold by held-out ones."""
     state = request.app.state
     handle: WorldHandle = state.worlds.get(world)
-    content = await json_object(request)
+    content = await json_object(request, ["labels", "revision"])
     rows, labels = _lesson(state, world, content), content.get("labels")
     if not isinstance(labels, list) or len(labels) != len(rows):
         raise Problem(422, "labels must be a list with one class per row")
