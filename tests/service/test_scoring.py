@@ -10,6 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import offmap
+import offmap.explain
 from offmap.data import open_data
 from offmap.data.roles import Roles
 from offmap.density import MahalanobisDetector
@@ -184,6 +185,36 @@ def test_a_row_is_explained_by_what_makes_it_novel(client: TestClient) -> None:
     refused = client.post("/v1/models/numbers/explain", json={"rows": far})
     assert refused.status_code == 422
     assert "reference" in refused.json()["error"]
+
+
+def test_explanations_are_those_of_the_library(client: TestClient, files: Path) -> None:
+    near = np.random.default_rng(2).normal(size=(30, WIDTH))
+    reference = pd.DataFrame(near, columns=FRAME.columns)
+    expected = offmap.explain.explain(
+        offmap.load(files / "named.safetensors"), FRAME[2:3], reference=reference, counterfactual=False
+    )[0].to_dict()
+    asked = {"rows": FRAME[2:3].to_dict("records"), "reference": reference.to_dict("records")}
+    [found] = client.post("/v1/models/named/explain", json=asked).json()["explanations"]
+    del found["words"]
+    assert found == json.loads(json.dumps(expected))
+    assert found["reasons"][0]["part"] in FRAME.columns
+
+
+def test_a_row_is_explained_for_its_entity(client: TestClient, files: Path) -> None:
+    near = np.random.default_rng(2).normal(size=(30, WIDTH))
+    of = ["ann", "bob", "eve"] * 10
+    expected = offmap.explain.explain(
+        offmap.load(files / "entities.safetensors"),
+        ROWS[2:3],
+        reference=near,
+        entities=["bob"],
+        reference_entities=of,
+        counterfactual=False,
+    )[0].to_dict()
+    asked = {"rows": ROWS[2:3].tolist(), "entities": ["bob"], "reference": near.tolist(), "reference_entities": of}
+    [found] = client.post("/v1/models/entities/explain", json=asked).json()["explanations"]
+    del found["words"]
+    assert found == json.loads(json.dumps(expected))
 
 
 def test_metrics_count_what_was_scored(client: TestClient) -> None:

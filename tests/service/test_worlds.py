@@ -168,6 +168,15 @@ def test_versions_of_a_world_know_their_columns(named: TestClient) -> None:
     assert by_name.json()["novelty"] == by_place.json()["novelty"]
 
 
+def test_reasons_name_the_columns_of_a_world(named: TestClient) -> None:
+    observed = act(named, "observe", rows=[[0.0, 90.0]], ids=["far"])
+    assert observed["novel"] == [True]
+    [found] = named.post("/v1/models/blobs/explain", json={"rows": [[0.0, 90.0]]}).json()["explanations"]
+    assert {reason["part"] for reason in found["reasons"]} <= {"x", "y"}
+    number = next(number for number in range(1, 200) if "far" in named.get(f"/review/blobs/rows/{number}").text)
+    assert "feature 1" not in named.get(f"/review/blobs/rows/{number}").text
+
+
 def test_a_world_is_taught_over_http(tmp_path: Path) -> None:
     OpenWorld.create(tmp_path / "new.world", classifier=classifier(), min_group=4).close()
     with serving(worlds={"blobs": tmp_path / "new.world"}) as client:

@@ -109,6 +109,14 @@ def numbers(model: Estimator, given: Any, names: Sequence[str] | None = None) ->
     return _finite(X, names)
 
 
+def named(model: Estimator, rows: Any) -> Any:
+    """The rows with the names of their columns, if the model knows them."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None or not isinstance(rows, np.ndarray) or rows.ndim != 2:
+        return rows
+    return pd.DataFrame(rows, columns=names)
+
+
 def _floats(given: Any, names: Sequence[str] | None = None) -> NDArray[np.float64]:
     try:
         X = np.array(given)

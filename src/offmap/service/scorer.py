@@ -10,12 +10,12 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from offmap.collaborative.base import EntityDetector
 from offmap.service.models import Loaded
 from offmap.service.problems import Problem, busy
+from offmap.service.rows import named
 from offmap.service.settings import Limits
 from offmap.verdict import Verdict
 from offmap.workflow.entities import assess_entities
@@ -47,9 +47,7 @@ class Job:
 
 def assess(loaded: Loaded, rows: Any, entities: NDArray[Any] | None) -> Verdict:
     """What a model says of rows; rows of entities that it does not know are novel."""
-    names = getattr(loaded.model, "feature_names_in_", None)
-    if names is not None and isinstance(rows, np.ndarray) and rows.ndim == 2:
-        rows = pd.DataFrame(rows, columns=names)
+    rows = named(loaded.model, rows)
     if isinstance(loaded.model, EntityDetector):
         if entities is None:
             raise Problem(422, "entities must name the entity of each row: this model asks what is unusual for one")

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from offmap.cells import inert
+from offmap.collaborative.base import EntityDetector
 from offmap.explain import Explanation
 from offmap.explain import explain as explain_novelty
 from offmap.loop.access import taught_rows
@@ -18,12 +19,13 @@ from offmap.service.given import given_rows, json_object, rows_of
 from offmap.service.inference import json_verdict
 from offmap.service.models import Loaded, Models, Slot
 from offmap.service.problems import Problem, busy
+from offmap.service.rows import named
 from offmap.workflow import promise_of
 
 router = APIRouter(prefix="/v1/models", tags=["Models"])
 # Rows of a world that others are compared with.
 _COMPARED = 2_000
-_BESIDE = ("reference", "counterfactual")
+_BESIDE = ("reference", "reference_entities", "counterfactual")
 _EXAMPLE = {"rows": [[5.1, 3.5, 1.4, 0.2]]}
 
 
@@ -63,6 +65,11 @@ async def score(request: Request, name: str, version: str | None = None) -> Resp
                 "items": {},
                 "description": "Normal rows to compare with, as rows or texts.",
             },
+            "reference_entities": {
+                "type": "array",
+                "items": {},
+                "description": "The entity of each row to compare with, for models of entities.",
+            },
             "counterfactual": {"type": "boolean", "default": False},
         },
         [],
@@ -82,8 +89,10 @@ async def explain(request: Request, name: str) -> JSONResponse:
     if len(given.rows) > limits.explained_rows:
         raise Problem(413, f"{len(given.rows)} rows to explain are more than {limits.explained_rows}; send fewer")
     options: dict[str, Any] = {"counterfactual": bool(given.more.get("counterfactual", False))}
-    options["reference"] = await _reference(state, loaded, given.more.get("reference"))
-    found = await _in_turn(state, partial(explain_novelty, loaded.model, given.rows, **options))
+    options["reference"] = named(loaded.model, await _reference(state, loaded, given.more.get("reference")))
+    if isinstance(loaded.model, EntityDetector):
+        options |= {"entities": given.entities, "reference_entities": given.more.get("reference_entities")}
+    found = await _in_turn(state, partial(explain_novelty, loaded.model, named(loaded.model, given.rows), **options))
     explanations = [each.to_dict() | {"words": str(each)} for each in found]
     return JSONResponse({"model": loaded.name, "version": loaded.version, "explanations": explanations})
 

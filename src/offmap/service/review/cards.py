@@ -142,7 +142,8 @@ def _contents(desk: Desk, rows: Sequence[Any], words: list[str]) -> tuple[list[C
     shift = desk.known.shift(together.astype(np.float64))
     chosen = _telling(shift)
     cells = [Content(cells=tuple(_cell(row[c], shift[line, c]) for c in chosen)) for line, row in enumerate(together)]
-    return cells, tuple(f"feature {place}" for place in chosen)
+    names = desk.world.state.columns
+    return cells, tuple(f"feature {place}" if names is None else names[place] for place in chosen)
 
 
 def _telling(shift: NDArray[np.float64]) -> list[int]:
