@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from offmap.loop.rows import pack, unpack
+from offmap.loop.rows import as_given, pack, unpack
 
 SHAPES = st.sampled_from([(1, 2), (3, 4), (2, 3, 3), (2, 2, 2, 3)])
 DTYPES = st.sampled_from([np.float32, np.float64, np.uint8, np.int64, np.bool_])
@@ -41,3 +41,11 @@ def test_texts_come_back() -> None:
 def test_nothing_is_unpickled() -> None:
     with pytest.raises(ValueError, match="allow_pickle"):
         unpack(pack(np.array([[object()]], dtype=object)))
+
+
+def test_texts_are_kept_to_the_last_character_in_as_much_memory_as_they_need() -> None:
+    texts = ["ends in NUL\0", "é😀", "x" * 100_000, *["short"] * 500]
+    found = unpack(pack(as_given(texts)))
+    assert found.tolist() == texts
+    # An array of NumPy's own texts would give every row the room of the longest.
+    assert as_given(texts).nbytes + found.nbytes < 100_000

@@ -35,5 +35,5 @@ def examples(opened: "OpenWorld", ids: Sequence[Any]) -> str:
     if not ids:
         return ""
     rows = opened.rows(ids)
-    texts = rows.dtype.kind == "U"
+    texts = rows.ndim == 1
     return _BETWEEN.join(f"{each}: {row}" if texts else str(each) for each, row in zip(ids, rows, strict=True))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offmap.arrays import holds_text
 from offmap.loop.rows import unpack, vectors
 from offmap.openset.incremental import IncrementalClassifier
 from offmap.store import Journal
@@ -30,7 +31,7 @@ class Memory:
 
     def texts(self, numbers: Sequence[int]) -> dict[int, str] | None:
         """Rows as texts; None if they are numbers."""
-        if not numbers or self.rows(numbers[:1]).dtype.kind != "U":
+        if not numbers or not holds_text(self.rows(numbers[:1])):
             return None
         missing = [number for number in numbers if number not in self._texts]
         if missing:

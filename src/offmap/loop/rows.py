@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from offmap.arrays import holds_text
+from offmap.data.rows import as_texts
 from offmap.data.text_checks import checked_texts
 from offmap.openset.incremental import IncrementalClassifier
 from offmap.store import JournalUnreadable
@@ -32,7 +33,7 @@ def pack(X: Any) -> list[bytes]:
 def unpack(packed: Sequence[bytes]) -> NDArray[Any]:
     """The rows again, as one array of texts or numbers."""
     if packed and packed[0][:1] == _TEXT:
-        return np.array([row[1:].decode() for row in packed])
+        return as_texts(row[1:].decode() for row in packed)
     first = _unpacked(packed[0])
     header = packed[0][: len(packed[0]) - first.nbytes]
     if first.flags.c_contiguous and all(row.startswith(header) and len(row) == len(packed[0]) for row in packed):
@@ -59,11 +60,13 @@ def as_given(X: Any, columns: Sequence[str] | None = None) -> NDArray[Any]:
         raise ValueError("X is one text; give a list of them")
     if isinstance(X, pd.DataFrame):
         X = _numbers(_matched(X, columns))
+    if holds_text(X):
+        return as_texts(checked_texts(X))
     rows = np.asarray(X)
     if rows.ndim == 0 or len(rows) == 0:
         raise ValueError(f"X must hold at least one row; got shape {rows.shape}")
-    if rows.ndim == 1 and (holds_text(X) or rows.dtype.kind == "O"):
-        return np.array(checked_texts(X))
+    if rows.ndim == 1 and rows.dtype.kind == "O":
+        return as_texts(checked_texts(X))
     if rows.dtype.kind not in "biuf":
         raise ValueError(f"X must hold texts, feature rows or images; got an array of {rows.dtype}")
     return rows

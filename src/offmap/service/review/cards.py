@@ -113,7 +113,7 @@ def kind_of(rows: NDArray[Any]) -> Kind:
         >>> kind_of(np.zeros((2, 8, 8))), kind_of(np.array(["a text"])), kind_of(np.zeros((2, 3)))
         ('images', 'texts', 'table')
     """
-    return "texts" if rows.dtype.kind == "U" else "images" if rows.ndim > 2 else "table"
+    return "texts" if rows.ndim == 1 else "images" if rows.ndim > 2 else "table"
 
 
 def p_value_of(row: Row) -> str:
