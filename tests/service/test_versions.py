@@ -102,3 +102,16 @@ def test_a_service_that_loads_says_so(files: Path, monkeypatch: pytest.MonkeyPat
         assert done.wait(60)
         assert client.get("/v2/health/ready").status_code == 200
         assert client.post("/v1/models/numbers/score", json=ROWS).status_code == 200
+
+
+def test_models_are_listed_while_a_world_is_busy(world: Path) -> None:
+    with serving(worlds={"blobs": world}) as client:
+        handle, go = client.app.state.worlds.get("blobs"), threading.Event()  # type: ignore[attr-defined]
+        busy = threading.Thread(target=handle.call, args=[lambda _: go.wait(5)])
+        busy.start()
+        found = [client.get(path).json() for path in ("/v1/models/blobs", "/v2/models/blobs")]
+        answered = busy.is_alive()
+        go.set()
+        busy.join()
+    assert answered, "the whole service waited for one world"
+    assert [each["versions"] for each in found] == [["1"], ["1"]]

@@ -21,24 +21,28 @@ class Publisher:
 
     def __init__(self, models: Models, metrics: Metrics) -> None:
         self._models, self._metrics = models, metrics
+        self._versions: dict[str, tuple[int, ...]] = {}
 
     def opened(self, handle: WorldHandle) -> None:
         """Makes room for the versions of a world; they are read when they are asked for."""
-        self._models.add(handle.name, partial(_versions, handle), own=False)
+        self._models.add(handle.name, partial(self._found, handle), own=False)
         handle.call(partial(self.changed, handle.name))
 
     def changed(self, name: str, world: OpenWorld) -> None:
         """Publishes what an act may have changed; it runs in the world's thread."""
         slot: Slot = self._models.slot(name)
+        self._versions[name] = tuple(world.state.versions)
         before, version = slot.current, world.state.version
         if version is not None and (before is None or before.version != str(version)):
             self._metrics.used(slot.put(str(version), model_in_use(world)), before)
         self._metrics.reviewed(name, world)
 
+    def _found(self, handle: WorldHandle) -> dict[str, Callable[[], Any]]:
+        """Each version of a world with the function that reads it, in the world's own thread.
 
-def _versions(handle: WorldHandle) -> dict[str, Callable[[], Any]]:
-    """Each version of a world with the function that reads it, in the world's own thread."""
-    return {
-        str(version): partial(handle.call, partial(model_of, version=version))
-        for version in handle.call(lambda world: list(world.state.versions))
-    }
+        Which versions there are is known without that thread, which may be busy with a lesson for minutes.
+        """
+        return {
+            str(version): partial(handle.call, partial(model_of, version=version))
+            for version in self._versions[handle.name]
+        }
