@@ -46,6 +46,8 @@ def refusal(answer: Any) -> tuple[int, str]:
         ("entities", {"rows": GOOD * 2, "entities": [7, "ann"]}, "a mix of int and str"),
         ("entities", {"rows": GOOD, "entities": ["ann\0"]}, "must not end in a NUL character"),
         ("entities", {"rows": GOOD, "entities": [["ann"]]}, "must be all integers or all strings"),
+        ("table", {"rows": [[1, 2, 3, ["Bern"]]]}, "row 0, column 'city' is ['Bern']; a cell is one value"),
+        ("table", {"rows": [{"height": 1, "weight": 2, "age": 3, "city": {"name": "Bern"}}]}, "a cell is one value"),
         ("table", {"rows": [[1, 2]]}, "row 0 is 2 values, but the model was fitted on 4 columns"),
     ],
 )

@@ -39,9 +39,7 @@ def rows_from_json(model: Estimator, content: Mapping[str, Any], most: int) -> A
     if isinstance(rows[0], dict):
         return _records(model, rows)
     if isinstance(encoder := encoder_of(model), TableEncoder):
-        names = encoder.feature_names_in_
-        _require_widths(rows, len(names))
-        return pd.DataFrame(rows, columns=names)
+        return cells(encoder, rows)
     return numbers(model, rows)
 
 
@@ -142,7 +140,7 @@ def _records(model: Estimator, rows: list[dict[str, Any]]) -> Any:
     names = [str(name) for name in known]
     _require_columns(rows, names, "the model does not know")
     frame = pd.DataFrame.from_records(rows, columns=names)
-    return frame if isinstance(encoder, TableEncoder) else numbers(model, frame.to_numpy(dtype=object), names)
+    return _single(frame) if isinstance(encoder, TableEncoder) else numbers(model, frame.to_numpy(dtype=object), names)
 
 
 def _require_columns(rows: list[Any], names: list[str], why: str) -> None:
@@ -153,6 +151,22 @@ def _require_columns(rows: list[Any], names: list[str], why: str) -> None:
             raise Problem(422, f"row {place} has no {lacking[0]!r}")
         if len(row) > len(names):
             raise Problem(422, f"row {place} has {next(name for name in row if name not in names)!r}, which {why}")
+
+
+def cells(encoder: TableEncoder, rows: list[Any]) -> pd.DataFrame:
+    """Lists of cells as a table with the columns that the encoder was fitted on."""
+    names = encoder.feature_names_in_
+    _require_widths(rows, len(names))
+    return _single(pd.DataFrame(rows, columns=names))
+
+
+def _single(frame: pd.DataFrame) -> pd.DataFrame:
+    """Refuses lists and objects as cells: their text would be taken for a category that was never seen."""
+    for name in frame.columns:
+        for place, cell in enumerate(frame[name] if frame[name].dtype == object else ()):
+            if isinstance(cell, list | dict):
+                raise Problem(422, f"row {place}, column {name!r} is {_shown(cell)}; a cell is one value")
+    return frame
 
 
 def _require_widths(rows: list[Any], width: int) -> None:
