@@ -74,7 +74,7 @@ def test_augmented_passes_bring_transfer_to_triples_up() -> None:
     more = mean("collaborative-cifar10-transfer-passes", "k = 2", "20 passes, augmented", "n = 3")
     assert more > six + 0.02
     (cause,) = (claim.cause for page in PAGES for claim in page.claims if claim.metric == "n = 3")
-    assert f"raise {100 * six:.0f} to {100 * more:.0f} " in cause
+    assert cause.endswith(f"raise {100 * six:.0f} to {100 * more:.0f}")
 
 
 def test_the_default_detector_of_entities_is_as_good_and_as_quick_to_extend_as_was_asked() -> None:
