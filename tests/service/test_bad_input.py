@@ -111,6 +111,12 @@ def test_tensors_that_do_not_fit(client: TestClient, change: dict[str, Any], wor
     assert (status, words in error) == (422, True), error
 
 
+def test_one_text_per_row(client: TestClient) -> None:
+    body = tensor([["pay", "book"], ["the", "bill"]], "BYTES")
+    status, error = refusal(client.post("/v2/models/texts/infer", json=body))
+    assert (status, error) == (422, "rows has 4 texts in 2 rows; send one text per row")
+
+
 def test_broken_binary_requests(client: TestClient) -> None:
     for length, words in (("99", "from 0 to 2"), ("x", "from 0 to 2"), ("1", "not JSON")):
         headers = {"Inference-Header-Content-Length": length}

@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 
 import offmap
 import offmap.explain
+from offmap.collaborative import SeparateGaussianDetector
 from offmap.data import open_data
 from offmap.data.roles import Roles
 from offmap.density import MahalanobisDetector
@@ -163,6 +164,29 @@ def test_tensors_as_json_and_as_bytes_agree(client: TestClient, files: Path) -> 
     assert [each["name"] for each in header["outputs"]] == ["novelty", "novel"]
     np.testing.assert_array_equal(np.frombuffer(answer.content[length:], "<f8"), expected.novelty)
     assert header["outputs"][1]["data"] == expected.novel.tolist()
+
+
+def test_tables_are_tensors_of_cells(client: TestClient, files: Path) -> None:
+    frame = FRAME.assign(city=["Bern", "Basel", "", "Oslo", "Bern"])
+    expected = offmap.load(files / "table.safetensors").novelty(frame.replace("", None))
+    [about] = client.get("/v2/models/table").json()["inputs"]
+    assert about == {"name": "rows", "datatype": "BYTES", "shape": [-1, 4]}
+    found = client.post("/v2/models/table/infer", json=tensor(frame.astype(str), "BYTES"))
+    np.testing.assert_allclose(found.json()["outputs"][0]["data"], expected)
+    refused = client.post("/v2/models/table/infer", json=tensor(FRAME))
+    assert (refused.status_code, "fitted on 4 columns" in refused.json()["error"]) == (422, True)
+
+
+def test_metadata_of_entities_says_which_ids_are_read(tmp_path: Path) -> None:
+    X, ids = np.random.default_rng(0).normal(size=(200, WIDTH)), np.repeat([3, 5], 100)
+    model = SeparateGaussianDetector(calibration=0.2, random_state=0).fit(X, ids)
+    model.save(tmp_path / "shops.safetensors")
+    with serving(models={"shops": tmp_path / "shops.safetensors"}) as client:
+        asked = client.get("/v2/models/shops").json()["inputs"][1]
+        assert asked == {"name": "entities", "datatype": "INT64", "shape": [-1]}
+        inputs = [*tensor(X[:2])["inputs"], asked | {"shape": [2], "data": [3, 5]}]
+        found = client.post("/v2/models/shops/infer", json={"inputs": inputs}).json()
+    assert found["outputs"][0]["data"] == model.novelty(X[:2], [3, 5]).tolist()
 
 
 def test_metadata_says_what_a_model_reads_and_writes(client: TestClient) -> None:

@@ -11,12 +11,15 @@ from starlette.responses import Response
 from offmap import __version__
 from offmap.base import OpenSetClassifier
 from offmap.collaborative.base import EntityDetector
+from offmap.data import TableEncoder
 from offmap.service import openapi, schemas, tensors
 from offmap.service.given import parse
 from offmap.service.models import Loaded, Models
 from offmap.service.problems import Problem
-from offmap.service.rows import numbers, reads_texts, require_few, texts
+from offmap.service.rows import cells, numbers, reads_texts, require_few, texts
 from offmap.verdict import Verdict
+from offmap.workflow import Estimator
+from offmap.workflow.fitting import encoder_of
 
 router = APIRouter(prefix="/v2", tags=["Open Inference Protocol"])
 _ROWS, _ENTITIES = "rows", "entities"
@@ -87,7 +90,11 @@ def _given(loaded: Loaded, inputs: dict[str, NDArray[Any]], most: int) -> tuple[
     if len(rows) == 0:
         raise Problem(422, "the rows are empty; send at least one")
     require_few(len(rows), most)
+    if isinstance(encoder := encoder_of(loaded.model), TableEncoder):
+        return cells(encoder, rows.tolist()), entities
     if rows.dtype == object:
+        if reads_texts(loaded.model) and rows.size != len(rows):
+            raise Problem(422, f"rows has {rows.size} texts in {len(rows)} rows; send one text per row")
         return texts(loaded.model, rows.ravel().tolist()), entities
     if reads_texts(loaded.model):
         raise Problem(422, "rows holds numbers, but this model was fitted on texts; send the datatype BYTES")
@@ -132,11 +139,25 @@ def outputs_of(verdict: Verdict) -> dict[str, NDArray[Any]]:
 
 
 def _inputs(loaded: Loaded) -> list[schemas.TensorMetadata]:
-    encoded = hasattr(loaded.model, "encoder_")
-    shape = [-1] if reads_texts(loaded.model) else [-1, -1] if encoded else [-1, *loaded.model.input_shape_]
-    rows = schemas.TensorMetadata(name=_ROWS, datatype="BYTES" if reads_texts(loaded.model) else "FP64", shape=shape)
-    asks = isinstance(loaded.model, EntityDetector)
-    return [rows, *([schemas.TensorMetadata(name=_ENTITIES, datatype="BYTES", shape=[-1])] if asks else [])]
+    model = loaded.model
+    found = [schemas.TensorMetadata(name=_ROWS, datatype=_rows_type(model), shape=[-1, *_row_shape(model)])]
+    if isinstance(model, EntityDetector):
+        kind = tensors.datatype_of(model.entity_ids_)
+        found.append(schemas.TensorMetadata(name=_ENTITIES, datatype=kind, shape=[-1]))
+    return found
+
+
+def _rows_type(model: Estimator) -> str:
+    """Cells of a table are texts, as in a CSV file; an encoder of tables reads numbers just as well."""
+    return "BYTES" if reads_texts(model) or isinstance(encoder_of(model), TableEncoder) else "FP64"
+
+
+def _row_shape(model: Estimator) -> list[int]:
+    if reads_texts(model):
+        return []
+    if isinstance(encoder := encoder_of(model), TableEncoder):
+        return [len(encoder.feature_names_in_)]
+    return [-1] if encoder is not None else list(model.input_shape_)
 
 
 def _outputs(loaded: Loaded) -> list[schemas.TensorMetadata]:

@@ -67,9 +67,9 @@ def _from_json(name: str, shape: tuple[int, ...], datatype: str, data: Any) -> N
     if not isinstance(data, list):
         raise Problem(422, f"data of {name!r} must be a list")
     if datatype == "BYTES":
-        if not all(isinstance(text, str) for text in data):
-            raise Problem(422, f"data of {name!r} must be a list of texts")
         values = np.array(data, dtype=object)
+        if not all(isinstance(text, str) for text in values.flat):
+            raise Problem(422, f"data of {name!r} must be a list of texts")
     else:
         values = _as_numbers(name, datatype, data)
     return _shaped(name, values, shape)
