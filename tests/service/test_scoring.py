@@ -128,6 +128,19 @@ def test_entities_that_look_like_numbers_are_known_alone_and_among_others(tmp_pa
     assert found["novelty"] == pytest.approx(model.novelty(frame[:3], ["12"] * 3).tolist())
 
 
+def test_a_table_names_its_column_of_entities(client: TestClient, files: Path) -> None:
+    of, kind = ["ann", "bob", "eve", "ann", "bob"], {"content-type": "text/csv"}
+    content = _upload(FRAME.assign(who=of), "text/csv")
+    found = client.post("/v1/models/entities/score?entity=who", content=content, headers=kind).json()
+    expected = offmap.load(files / "entities.safetensors").novelty(ROWS, of)
+    np.testing.assert_allclose(found["novelty"], expected, rtol=1e-5)
+    refused = client.post("/v1/models/entities/score", content=content, headers=kind)
+    assert refused.status_code == 422
+    assert refused.json()["error"].endswith("name the column of them with ?entity=COLUMN")
+    other = client.post("/v1/models/named/score?entity=who", content=content, headers=kind)
+    assert (other.status_code, "knows none" in other.json()["error"]) == (422, True)
+
+
 def test_columns_of_an_upload_may_come_in_another_order(client: TestClient, files: Path) -> None:
     expected = offmap.load(files / "named.safetensors").novelty(FRAME)
     kind = {"content-type": "text/csv"}

@@ -20,7 +20,7 @@ from offmap.service.rows import numbers, reads_texts, rows_from_json
 from offmap.service.settings import Limits
 from offmap.service.uploads import MULTIPART, TYPES, media_type, read_upload, spooled
 from offmap.workflow import Estimator
-from offmap.workflow.fitting import encoder_of, entities_of
+from offmap.workflow.fitting import encoder_of
 
 JSON = "application/json"
 _ROWS = ("rows", "texts", "entities")
@@ -67,15 +67,25 @@ async def given_rows(
         return rows_of(await json_object(request, more), model, limits)
     if kind not in TYPES and kind != MULTIPART:
         raise Problem(415, f"the body is {kind!r}; send one of {', '.join((JSON, MULTIPART, *TYPES))}")
-    stated = Roles(text=request.query_params.get("text"), label=request.query_params.get("label"))
+    stated = _stated(request, model)
     async with spooled(request) as path:
         data = await asyncio.to_thread(read_upload, path, model, stated, limits)
     if reads_texts(model) and data.kind != "text":
         raise Problem(422, "this model was fitted on texts; name the column that holds them with ?text=COLUMN")
     if data.kind == "text" and not reads_texts(model):
         raise Problem(422, "text names a column of texts, but this model was fitted on numbers; leave it out")
-    entities = entities_of(model, data) if isinstance(model, EntityDetector) else None
+    if isinstance(model, EntityDetector) and data.y is None:
+        raise Problem(422, "this model asks what is unusual for an entity; name the column of them with ?entity=COLUMN")
+    entities = data.y if isinstance(model, EntityDetector) else None
     return Given(_table_rows(model, data, other_columns == "ignore"), entities, data.identity)
+
+
+def _stated(request: Request, model: Estimator) -> Roles:
+    """What a request says of the columns of its table, beyond what the model remembers."""
+    text, label, entity = map(request.query_params.get, ("text", "label", "entity"))
+    if entity is not None and not isinstance(model, EntityDetector):
+        raise Problem(422, "entity names a column of entities, but this model knows none; leave it out")
+    return Roles(text=text, label=label, entity=entity)
 
 
 def _table_rows(model: Estimator, data: Data, more_columns: bool) -> Any:

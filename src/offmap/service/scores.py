@@ -44,7 +44,10 @@ async def show_model(request: Request, name: str) -> schemas.ModelVersions:
 @router.post("/{name}/score", openapi_extra=openapi.rows_body(_EXAMPLE), responses=openapi.SCORED)
 @router.post("/{name}/versions/{version}/score", openapi_extra=openapi.rows_body(_EXAMPLE), responses=openapi.SCORED)
 async def score(request: Request, name: str, version: str | None = None) -> Response:
-    """Scores rows, texts or an uploaded table. `?text=COLUMN` names the column of the texts in a table."""
+    """Scores rows, texts or an uploaded table.
+
+    In a table, `?text=COLUMN` names the column of the texts and `?entity=COLUMN` that of the entities.
+    """
     state = request.app.state
     loaded: Loaded = await state.models.get(name, version)
     given = await given_rows(request, loaded.model, state.settings.limits)

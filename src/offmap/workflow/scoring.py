@@ -138,8 +138,8 @@ def _known_by_text(model: Estimator, roles: Roles) -> Iterator[str]:
         values = [value for value in known.get("values", ()) if value != GAP]
         if values and is_text(typed(pd.Series(values, dtype=object)).dtype):
             yield name
-    if roles.entity is not None and isinstance(model, EntityDetector) and model.entity_ids_.dtype.kind == "U":
-        yield roles.entity
+    if roles.target is not None and isinstance(model, EntityDetector) and model.entity_ids_.dtype.kind == "U":
+        yield roles.target
 
 
 def recalibrated(model: Estimator, data: Data) -> Estimator:
