@@ -141,6 +141,14 @@ def test_a_table_names_its_column_of_entities(client: TestClient, files: Path) -
     assert (other.status_code, "knows none" in other.json()["error"]) == (422, True)
 
 
+def test_texts_in_json_lines_may_hold_any_break_but_that_of_lines(client: TestClient) -> None:
+    texts = ["pay\u2028the bill", "book\x85a flight", "book\u2029the train"]
+    lines = "\r\n".join(json.dumps({"words": text}, ensure_ascii=False) for text in texts)
+    kind = {"content-type": "application/x-ndjson"}
+    found = client.post("/v1/models/texts/score?text=words", content=lines.encode(), headers=kind).json()
+    assert found["novelty"] == client.post("/v1/models/texts/score", json={"texts": texts}).json()["novelty"]
+
+
 def test_columns_of_an_upload_may_come_in_another_order(client: TestClient, files: Path) -> None:
     expected = offmap.load(files / "named.safetensors").novelty(FRAME)
     kind = {"content-type": "text/csv"}

@@ -120,7 +120,8 @@ def _misfit(text: str, separator: str, quoting: Literal[0, 3]) -> str:
 
 
 def _json_lines(text: str) -> pd.DataFrame:
-    records = [_record(line, number) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    # Not splitlines: a text may hold other breaks, such as U+2028, as they are.
+    records = [_record(line, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     return _named(pd.DataFrame.from_records(records))
 
 
