@@ -5,6 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from offmap_bench.places import RESULTS
+from offmap_bench.samples import mean_sample, read_samples
 from offmap_bench.tables import open_intents_tuning
 from offmap_bench.tables.open_intents_tuning import TUNED, Features, measure, sub_open_places
 
@@ -48,3 +50,13 @@ def test_each_row_gets_the_vectors_it_names(features: Features, works: bool) -> 
     found = measure(features, TITLE, seed=0)
     assert set(found) == set(TUNED.metrics)
     assert (found["auroc"] > 0.75) == works
+
+
+@pytest.mark.parametrize("row", [row for row in TUNED.rows if row != "frozen, n-grams"])
+def test_tuning_does_not_help_in_the_stored_results(row: str) -> None:
+    samples, _ = read_samples(TUNED, "cpu", RESULTS)
+
+    def mean(name: str) -> float:
+        return mean_sample([samples[name, column, "auroc"] for column in TUNED.columns], ".4f").mean
+
+    assert mean("frozen, n-grams") > mean(row) + 0.003
