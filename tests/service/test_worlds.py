@@ -112,6 +112,15 @@ def test_rows_are_observed_once(reviewing: TestClient) -> None:
     assert "offmap_rows_scored_total" in reviewing.get("/metrics").text
 
 
+def test_ids_in_an_address_stand_for_texts_and_for_numbers(reviewing: TestClient) -> None:
+    act(reviewing, "observe", rows=[[0, 0], [1, 1]], ids=["--5", -5])
+    for text, known in (("--5", "--5"), ("-5", -5)):
+        assert reviewing.get("/v1/worlds/blobs/rows", params={"id": text}).json()["rows"][0]["id"] == known
+    for text in ("--6", "9" * 5000, "-", " -5", "٥"):
+        answer = reviewing.get("/v1/worlds/blobs/rows", params={"id": text})
+        assert (answer.status_code, "no row with the id" in answer.json()["error"]) == (404, True), answer.json()
+
+
 def test_entries_that_nobody_reads_are_refused(reviewing: TestClient) -> None:
     before = reviewing.get("/v1/worlds/blobs").json()["observed"]
     for path, entry in (("observe", "id"), ("teach", "label")):

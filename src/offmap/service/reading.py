@@ -1,5 +1,6 @@
 """``/v1/worlds``: what a reviewer reads of a world over HTTP."""
 
+import re
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -11,6 +12,8 @@ from offmap.service import openapi, schemas
 from offmap.service.problems import Problem
 from offmap.service.worlds import WorldHandle
 
+# Python reads no longer ones by default.
+_NUMBER = re.compile(r"-?\d{1,4000}", re.ASCII)
 router = APIRouter(prefix="/v1/worlds", tags=["Worlds"], responses=openapi.READ)
 
 
@@ -74,11 +77,11 @@ def _group(view: GroupView) -> schemas.Group:
 def _row_id(opened: OpenWorld, text: str) -> int | str:
     """An id from an address; a number there may stand for a number."""
     known = opened.state.numbers
-    if text not in known and text.lstrip("-").isdecimal() and int(text) in known:
+    if text in known:
+        return text
+    if _NUMBER.fullmatch(text) and int(text) in known:
         return int(text)
-    if text not in known:
-        raise Problem(404, f"no row with the id {text!r} was observed")
-    return text
+    raise Problem(404, f"no row with the id {text[:50]!r} was observed")
 
 
 def _row(opened: OpenWorld, identity: int | str, row: Any) -> schemas.Row:
