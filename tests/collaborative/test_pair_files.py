@@ -68,6 +68,19 @@ def test_wrong_files_and_arguments_are_refused(tmp_path: Path) -> None:
         detector.fit_files(tmp_path, entity="shop", row="item", X=X[:100])
 
 
+@pytest.mark.parametrize("train", [False, True])
+def test_a_row_number_that_is_not_whole_is_refused(tmp_path: Path, train: bool) -> None:
+    # A column of measurements, named by mistake, was cut to whole numbers: every pair got some row.
+    X, rows, entities = pairs(300)
+    towers = RatioDetector(head="two_tower", embedding_size=2, epochs=1, random_state=0)
+    towers.fit(X, entities, rows=rows)
+    write(tmp_path, rows * 0.5, entities, 100)
+    with pytest.raises(ValueError, match=r"pairs\.parquet: the column 'item' must hold whole numbers; got \d+\.5"):
+        towers.fit_files(tmp_path, entity="shop", row="item", X=X, train=train)
+    write(tmp_path, rows.astype(float), entities, 100)
+    assert len(towers.fit_files(tmp_path, entity="shop", row="item", X=X, train=train).entity_ids_) == 30
+
+
 def write(folder: Path, rows: np.ndarray, ids: np.ndarray, group: int) -> None:
     pd.DataFrame({"item": rows, "shop": ids}).to_parquet(folder / "pairs.parquet", row_group_size=group)
 

@@ -139,15 +139,29 @@ class PairFiles:
                 yield ids, observations(rows, index, codes, None, self.detector.device)
 
     def _pairs(self, piece: Piece, chosen: NDArray[np.bool_]) -> tuple[Rows, Places, Ids]:
-        rows, ids = self.source.read(piece), check_ids(self.source.column(piece, self.entity), self.entity)
-        if self.X is None:
-            named = hasattr(self.detector, "feature_names_in_")
-            X = pd.DataFrame(rows, columns=list(self.source.columns)) if named else rows
-            return self.detector._checked(X), np.flatnonzero(chosen), ids[chosen]
-        return self.X, check_index(rows[:, 0].astype(np.int64), len(self.X), len(ids))[chosen], ids[chosen]
+        ids = check_ids(self.source.column(piece, self.entity), self.entity)[chosen]
+        if self.X is not None:
+            return self.X, row_numbers(self.source, piece, len(self.X))[chosen], ids
+        rows, named = self.source.read(piece), hasattr(self.detector, "feature_names_in_")
+        X = pd.DataFrame(rows, columns=list(self.source.columns)) if named else rows
+        return self.detector._checked(X), np.flatnonzero(chosen), ids
 
     def _is_held_out(self, piece: Piece) -> NDArray[np.bool_]:
         return np.isin(np.arange(piece.first, piece.first + piece.rows), self.held_out)
+
+
+def row_numbers(source: ParquetRows, piece: Piece, length: int) -> Places:
+    """The row of ``X`` of each pair in a row group.
+
+    Args:
+        source: The one column of row numbers.
+        piece: The row group.
+        length: Number of rows of ``X``.
+    """
+    (numbers,) = source.read(piece).T
+    if len(broken := numbers[numbers != np.round(numbers)]):
+        raise ValueError(f"{piece.path}: the column {source.columns[0]!r} must hold whole numbers; got {broken[0]}")
+    return check_index(numbers.astype(np.int64), length, piece.rows)
 
 
 def _learner(model: Any, levels: bool) -> Learner:

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from offmap.batches import Batch
 from offmap.collaborative.ids import Ids, check_ids
-from offmap.collaborative.observations import Observations, check_index
+from offmap.collaborative.observations import Observations
+from offmap.collaborative.pair_files import row_numbers
 from offmap.data.parquet_rows import ParquetRows, Piece, rows_at
 from offmap.data.samplers import ParquetBatches
 from offmap.distributed import Processes
@@ -59,7 +60,7 @@ class CodedPairs:
 
     def read(self, piece: Piece) -> NDArray[np.int64]:
         """The pairs of a row group."""
-        index = check_index(self.source.read(piece)[:, 0].astype(np.int64), self.rows, piece.rows)
+        index = row_numbers(self.source, piece, self.rows)
         ids = check_ids(self.source.column(piece, self.entity), self.entity)
         return np.column_stack([index, np.searchsorted(self.ids, ids)])
 
