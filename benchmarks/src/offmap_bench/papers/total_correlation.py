@@ -113,6 +113,6 @@ PAGE = Page(
         "coloured digits: 64 style codes": "16, chosen on validation images; rows with 64, too",
         "coloured digits: all losses move all codes": "reconstruction and penalty move the style code alone",
         "sentences: BERT, a million sentences": "MiniLM, which is trained on pairs already, and 20,000 sentences; "
-        "mpnet, of the size of BERT, with 4,000",
+        "mpnet, of the size of BERT, with 2,000",
     },
 )
