@@ -11,9 +11,10 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 from torch import nn
 
 import offmap
@@ -231,3 +232,23 @@ def test_features_that_a_score_does_not_read_may_be_missing() -> None:
     outputs = Outputs(np.full((60, 2), np.nan), logits)
     model = Guarded(novelty_score="max_logit").calibrate(outputs, reference=outputs)
     assert (model.novelty(outputs) == -logits.max(axis=1)).all()
+
+
+PAIRWISE = SVC(decision_function_shape="ovo")
+
+
+@pytest.mark.parametrize(
+    "classifier", [PAIRWISE, make_pipeline(StandardScaler(), PAIRWISE), GridSearchCV(PAIRWISE, {"C": [1.0]}, cv=2)]
+)
+def test_scores_of_pairs_of_classes_are_not_taken_for_scores_of_classes(classifier: Any) -> None:
+    # Of three classes there are three pairs: as many columns as classes, in another sense.
+    three = Y < 3
+    rows, labels = X[three], Y[three]
+    with pytest.raises(ValueError, match=r'one column per class; .* decision_function_shape="ovr"'):
+        Guarded(classifier, random_state=0).fit(rows, labels)
+    mended = classifier.fit(rows[::2], labels[::2])
+    svm = mended[-1] if hasattr(mended, "steps") else getattr(mended, "best_estimator_", mended)
+    svm.set_params(decision_function_shape="ovr")
+    guarded = Guarded(classifier).calibrate(rows[1::2])
+    assert (guarded.assess(rows).closest == classifier.predict(rows)).all()
+    svm.set_params(decision_function_shape="ovo")

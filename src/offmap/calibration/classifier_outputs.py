@@ -49,12 +49,12 @@ def class_logits(classifier: Any, X: Any) -> FloatArray:
     if hasattr(classifier, "decision_function"):
         values = np.asarray(classifier.decision_function(X), dtype=np.float64)
         values = np.stack([-values / 2, values / 2], axis=1) if values.ndim == 1 else values
-        if values.shape[1] == len(classifier.classes_):
+        if values.shape[1] == len(classifier.classes_) and not _compares_pairs(classifier):
             return values
     if not hasattr(classifier, "predict_proba"):
         raise ValueError(
             f"classifier {type(classifier).__name__} must have predict_proba, or decision_function with one column "
-            "per class"
+            'per class; a support vector machine has it with decision_function_shape="ovr"'
         )
     return np.log(np.maximum(np.asarray(classifier.predict_proba(X), dtype=np.float64), _SMALLEST))
 
@@ -111,6 +111,15 @@ def _features(classifier: Any, X: Any, features: Layer) -> Any:
     rows = classifier[:-1].transform(X) if isinstance(classifier, Pipeline) and len(classifier) > 1 else X
     dense: Any = rows.toarray() if issparse(rows) else rows  # type: ignore[attr-defined] # every sparse matrix has it
     return check_array(dense, dtype=np.float64, input_name="X", ensure_all_finite=False)
+
+
+def _compares_pairs(classifier: Any) -> bool:
+    """Whether each column of ``decision_function`` compares two classes; of three classes there are three pairs."""
+    if isinstance(classifier, Pipeline):
+        return _compares_pairs(classifier[-1])
+    if hasattr(classifier, "best_estimator_"):
+        return _compares_pairs(classifier.best_estimator_)
+    return len(classifier.classes_) == 3 and getattr(classifier, "decision_function_shape", None) == "ovo"
 
 
 _SMALLEST = 1e-12
