@@ -121,6 +121,15 @@ def test_ids_in_an_address_stand_for_texts_and_for_numbers(reviewing: TestClient
         assert (answer.status_code, "no row with the id" in answer.json()["error"]) == (404, True), answer.json()
 
 
+def test_classes_stay_integers_if_a_lesson_writes_them_with_a_point(reviewing: TestClient) -> None:
+    X, y = blobs([0, 1], 10, seed=5)
+    act(reviewing, "teach", rows=X.tolist(), labels=y.astype(float).tolist())
+    act(reviewing, "observe", rows=X[:1].tolist(), ids=["mine"])
+    [row] = reviewing.get("/v1/worlds/blobs/rows", params={"id": "mine"}).json()["rows"]
+    assert isinstance(row["closest"], int)
+    assert all(isinstance(group["nearest_class"], int) for group in groups(reviewing)["groups"])
+
+
 def test_entries_that_nobody_reads_are_refused(reviewing: TestClient) -> None:
     before = reviewing.get("/v1/worlds/blobs").json()["observed"]
     for path, entry in (("observe", "id"), ("teach", "label")):

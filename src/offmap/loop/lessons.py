@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from offmap.labels import check_labels
 from offmap.loop import checks
@@ -21,12 +21,21 @@ def teach(ledger: Ledger, X: Any, y: ArrayLike) -> int:
     """Learns labelled rows that are a random sample of their classes, and returns the new version."""
     rows = as_given(X, ledger.state.columns)
     model = copy.deepcopy(ledger.classifier) if ledger.state.version else restore(ledger.settings["classifier"])
-    labels = check_labels(model, rows, y)
+    labels = _whole(check_labels(model, rows, y))
     model.partial_fit(rows, labels)
     first = ledger.journal.next_row()
     numbers = range(first, first + len(rows))
     lesson = dict(zip(numbers, labels.tolist(), strict=True))
     return ledger.new_version("taught", model, lesson, dict(zip(numbers, pack(rows), strict=True)), columns_of(X))
+
+
+def _whole(labels: NDArray[Any]) -> NDArray[Any]:
+    """Classes written as 1.0 as the integers that they are: one such lesson would make floats of all classes."""
+    if labels.dtype.kind != "f":
+        return labels
+    if np.abs(labels).max() >= 2**53:
+        raise ValueError(f"y holds the class {np.abs(labels).max():g}, which has too many digits; give strings")
+    return labels.astype(np.int64)
 
 
 def with_names(ledger: Ledger, model: IncrementalClassifier) -> IncrementalClassifier:
