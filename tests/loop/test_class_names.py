@@ -121,3 +121,11 @@ def test_the_service_says_the_same(tmp_path: Path) -> None:
         refused = client.post("/v1/worlds/cards/name", json={"group": 1, "label": "refund"})
         assert (refused.status_code, refused.json()["error"]) == (422, REFUSED)
         assert client.post("/v1/worlds/cards/name", json={"group": 1, "label": "Refund"}).status_code == 200
+
+
+@pytest.mark.parametrize("act", [named, labelled])
+def test_a_name_that_would_become_another_when_it_is_learnt_is_refused(
+    tmp_path: Path, act: Callable[[OpenWorld, str], object]
+) -> None:
+    with made(tmp_path / "a.world") as world, pytest.raises(ValueError, match="must not end in NUL"):
+        act(world, "Refund\0")

@@ -43,6 +43,8 @@ def _checked_name(label: str, known: Sequence[str], given: Sequence[str], unknow
     name, existing = require_encodable("label", label.strip()), [*known, *given]
     if not name:
         raise ValueError("label is empty; give the class a name")
+    if name.endswith("\0"):
+        raise ValueError(f"label {name!r} must not end in NUL, which NumPy drops; choose another")
     # Classes of a file may have spaces around them, which nobody types.
     if same := [other for other in existing if other.strip() == name]:
         return label if label in same else same[0]
