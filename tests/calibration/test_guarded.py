@@ -1,5 +1,6 @@
 """Post-hoc scores on anybody's classifier: scikit-learn's, torch's, or arrays computed elsewhere; and their files."""
 
+import warnings
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -19,6 +20,7 @@ from torch import nn
 
 import offmap
 from offmap import Calibrated, Guarded
+from offmap.calibration import CalibrationWarning
 from offmap.metrics import auroc
 from offmap.persist import ModelFileError
 from offmap.scores import SCORE_NAMES, KNearest, Outputs
@@ -252,3 +254,19 @@ def test_scores_of_pairs_of_classes_are_not_taken_for_scores_of_classes(classifi
     guarded = Guarded(classifier).calibrate(rows[1::2])
     assert (guarded.assess(rows).closest == classifier.predict(rows)).all()
     svm.set_params(decision_function_shape="ovo")
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.001])
+def test_a_decision_threshold_that_the_names_do_not_follow_is_told(threshold: float) -> None:
+    # Labels are those of the most likely class; a user who had tuned the threshold got others without a word.
+    small = KNOWN & (Y < 4)
+    classifier = FixedThresholdClassifier(LogisticRegression(max_iter=500), threshold=threshold)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        guarded = Guarded(classifier, random_state=0).fit(X[small], Y[small] % 2)
+    rows = X[small]
+    differs = bool((guarded.predict_closed(rows) != guarded.classifier_.predict(rows)).any())
+    assert differs == (threshold != 0.5)
+    assert [("predicts another class" in str(each.message), each.category) for each in told] == (
+        [(True, CalibrationWarning)] if differs else []
+    )

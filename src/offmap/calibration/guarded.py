@@ -25,7 +25,7 @@ from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_
 from offmap.calibration.fingerprint import Fingerprint
 from offmap.calibration.foreign import checked_scores, require_classifier, require_spread, row_count
 from offmap.calibration.mondrian import ByClass, ClassPromise
-from offmap.calibration.notices import warn_of_uncovered
+from offmap.calibration.notices import warn_of_other_names, warn_of_uncovered
 from offmap.calibration.post_hoc import codes_of, fitted_score, make_score, require_energy
 from offmap.calibration.split import Split, hold_out, uncovered
 from offmap.calibration.surprise import surprise_steps
@@ -191,6 +191,8 @@ class Guarded(PromisedClassifier, BaseEstimator):
             self.class_promise_ = ClassPromise(alpha=self.alpha, by=self.by_class).fit(*found, codes)
         self.promise_ = self._new_promise().fit(found.novelty)
         self.fingerprint_ = Fingerprint().fit(classifier, X, found.novelty)
+        if hasattr(classifier, "predict") and not isinstance(X, Outputs):
+            warn_of_other_names(np.asarray(classifier.predict(X)), self.classes_[found.proba.argmax(axis=1)])
         return self
 
     def _learn_classes(self, classifier: Any, X: Any, labels: NDArray[Any] | None) -> None:

@@ -59,3 +59,19 @@ def warn_of_company(fingerprint: Fingerprint, model: Any, novelty: Callable[[Any
             "hold, and a saved file will not recognise the model; use a detector that scores each row by itself",
             CalibrationWarning,
         )
+
+
+def warn_of_other_names(predicted: NDArray[Any], closest: NDArray[Any]) -> None:
+    """Warns if a classifier answers with another class than the one it finds most likely, which Guarded names.
+
+    Args:
+        predicted: What the classifier predicts.
+        closest: The most likely class of each row.
+    """
+    if share := float(np.mean(predicted != closest)):
+        warn_caller(
+            f"the classifier predicts another class than its most likely one for {share:.1%} of the calibration rows, "
+            "as with a decision threshold of its own; Guarded names the most likely class: take the class of rows that "
+            "are not novel from classifier_.predict",
+            CalibrationWarning,
+        )
