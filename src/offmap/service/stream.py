@@ -19,7 +19,10 @@ from offmap.verdict import Verdict
 
 router = APIRouter(prefix="/v1/worlds", tags=["Worlds"])
 _IDS = {"ids": {"type": "array", "items": {}, "description": "Your id of each row, a number or a text."}}
-_LABELS = {"labels": {"type": "array", "items": {}, "description": "The class of each row."}}
+_LABELS = {
+    "labels": {"type": "array", "items": {}, "description": "The class of each row."},
+    "revision": {"type": "integer", "description": "What GET of the world gave; left out to teach anyway."},
+}
 
 
 @router.post(
