@@ -13,6 +13,7 @@ from offmap.collaborative import (
     RatioDetector,
 )
 from offmap.collaborative.ids import check_ids
+from offmap.workflow import remove_entities
 from tests.collaborative.problems import ring, small
 
 
@@ -77,3 +78,15 @@ def test_a_verdict_names_entities_as_they_were_given() -> None:
     names = np.array([f"device {entity}" for entity in entities])
     detector = ClosedFormDetector(features="pca", calibration=0.2, random_state=0).fit(X, names)
     assert np.array_equal(detector.assess(X[::30], names[::30]).entity, names[::30])  # type: ignore[arg-type]
+
+
+def test_an_error_says_what_to_do_with_ids_of_another_form() -> None:
+    X, entities = ring()
+    detector = ClosedFormDetector(features="fourier", embedding_size=16, calibration=0.2, random_state=0)
+    with pytest.raises(ValueError, match=r"got float64; write whole numbers without a decimal point, .* str\(id\)"):
+        detector.fit(X, entities.astype(float))
+    detector.fit(X, entities)
+    with pytest.raises(ValueError, match=r"entities holds 9, which was never fitted; .*offmap add"):
+        detector.novelty(X[:1], [9])
+    with pytest.raises(ValueError, match="entities must be integers, as the fitted ones are; got '--5'"):
+        remove_entities(detector, ["--5"])

@@ -317,7 +317,9 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
         places = self.entities_.find(ids)
         if (places < 0).any():
             unknown = as_given(ids[places < 0])
-            raise ValueError(f"entities holds {unknown[0]!s}, which was never fitted; add_entity makes it known")
+            raise ValueError(
+                f"entities holds {unknown[0]!s}, which was never fitted; add_entity (offmap add) makes it known"
+            )
         return places
 
     def _split(self, codes: Places, ids: NDArray[Any], rng: np.random.Generator) -> Split:

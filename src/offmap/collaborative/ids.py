@@ -121,6 +121,9 @@ def _as_array(entities: Any) -> Ids:
 
 
 def _found(ids: Ids) -> str:
+    if ids.dtype.kind == "f":
+        # A column of integers with a gap becomes floats in pandas, and keeps its decimal points in a file.
+        return f"{ids.dtype}; write whole numbers without a decimal point, as with .astype(int), or pass str(id)"
     if ids.dtype.kind != "O":
         return f"{ids.dtype}"
     types = sorted({type(entity).__name__ for entity in ids.ravel().tolist()})

@@ -73,7 +73,7 @@ def remove_entities(model: EntityDetector, entities: Sequence[str]) -> EntityDet
     """Forgets entities, whose ids are given as texts; networks, threshold and the other entities stay as they are."""
     if model.entity_ids_.dtype.kind == "U":
         return model.remove_entities(np.asarray(entities))
-    if wrong := [entity for entity in entities if not entity.lstrip("-").isdecimal()]:
+    if wrong := [entity for entity in entities if not entity.removeprefix("-").isdecimal()]:
         raise ValueError(f"entities must be integers, as the fitted ones are; got {wrong[0]!r}")
     return model.remove_entities(np.asarray([int(entity) for entity in entities]))
 
