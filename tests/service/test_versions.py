@@ -1,6 +1,7 @@
 """Versions are loaded, put into use and rolled back while requests are answered."""
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from fastapi.testclient import TestClient
 import offmap
 from offmap.service import Limits, Settings, create_app
 from offmap.workflow import load_model
+from tests.loop.worlds import blobs
 from tests.service.conftest import WIDTH, serving
 
 ROWS = {"rows": [[0.5] * WIDTH]}
@@ -102,6 +104,28 @@ def test_a_service_that_loads_says_so(files: Path, monkeypatch: pytest.MonkeyPat
         assert done.wait(60)
         assert client.get("/v2/health/ready").status_code == 200
         assert client.post("/v1/models/numbers/score", json=ROWS).status_code == 200
+
+
+def test_rows_are_observed_by_the_version_that_is_named(world: Path) -> None:
+    X, y = blobs([0, 1, 2], 20, seed=3)
+    with serving(worlds={"blobs": world}) as client:
+        handle, go = client.app.state.worlds.get("blobs"), threading.Event()  # type: ignore[attr-defined]
+        lesson = threading.Thread(target=handle.call, args=[lambda opened: (go.wait(5), opened.teach(X, y))])
+        found: list[Any] = []
+        rows = {"rows": X[:1].tolist()}
+        client_thread = threading.Thread(
+            target=lambda: found.append(client.post("/v1/worlds/blobs/observe", json=rows).json())
+        )
+        lesson.start()
+        client_thread.start()
+        while not handle._waiting:
+            time.sleep(0.01)
+        go.set()
+        lesson.join()
+        client_thread.join()
+        [answer] = found
+        assert answer["version"] == "2"
+        assert answer["novelty"] == client.post("/v1/models/blobs/score", json=rows).json()["novelty"]
 
 
 def test_models_are_listed_while_a_world_is_busy(world: Path) -> None:

@@ -42,14 +42,15 @@ async def observe(request: Request, world: str) -> Response:
     if ids is not None and not isinstance(ids, list):
         raise Problem(422, "ids must be a list with one entry per row")
 
-    def act(opened: OpenWorld) -> tuple[Verdict, int, float]:
+    def act(opened: OpenWorld) -> tuple[Verdict, int, int | None, float]:
         start = perf_counter()
         verdict = opened.observe(given.rows, ids=ids)
-        return verdict, opened.revision, perf_counter() - start
+        return verdict, opened.revision, opened.state.version, perf_counter() - start
 
-    verdict, revision, seconds = await handle.act(act)
-    state.metrics.scored(loaded, verdict, seconds)
-    return json_verdict(verdict, revision=revision, version=loaded.version)
+    verdict, revision, version, seconds = await handle.act(act)
+    # Another version may have been learnt while the rows waited for their turn.
+    state.metrics.scored(await state.models.get(world), verdict, seconds)
+    return json_verdict(verdict, revision=revision, version=str(version))
 
 
 @router.post("/{world}/teach", openapi_extra=openapi.json_body(_LABELS, ["labels"]), responses=openapi.BAD_ROWS)
