@@ -24,7 +24,7 @@ _OWN_RULE = "ANS's own rule rejects too few rows when most are open; a calibrate
 
 _PARTS = ("no negatives", "+ Gaussian noise", "+ projection", "+ ascent (ANS)")
 _STEPS = ("noise helps", "projection helps", "ascent helps")
-_FAR = "the own rule accepts more with distant negatives; by AUROC the projection helps, two lines below"
+_FAR = "the own rule accepts more with distant negatives; by AUROC the projection helps (below)"
 
 
 def _ablation(measured: str, metric: str, columns: tuple[str, ...], cause: str) -> tuple[Claim, ...]:
