@@ -97,8 +97,12 @@ def test_a_cell_that_cannot_be_read_is_named_by_file_and_row(tmp_path: Path) -> 
     frame = numbers(300).astype({"w": object})
     frame.loc[217, "w"] = "seven"
     frame.to_csv(tmp_path / "rows.csv", index=False)
-    with pytest.raises(ValueError, match=r"rows\.csv.*seven.*200 scored rows are kept"):
+    told = r"rows\.csv.*seven.*200 scored rows are kept .* --resume goes on from there unless a file .* changes"
+    with pytest.raises(ValueError, match=told):
         score_files(model, tmp_path / "rows.csv", out, part_rows=100)
+    numbers(300).to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(ValueError, match=r"rows\.csv has changed since its rows were scored; start anew"):
+        score_files(model, tmp_path / "rows.csv", out, part_rows=100, resume=True)
 
 
 @pytest.mark.parametrize(("name", "most"), [("s.parquet", 9_000), ("s.parquet", 40_000), ("s.csv", 40_000)])

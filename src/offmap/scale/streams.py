@@ -98,7 +98,8 @@ def score_files(
             except ValueError as error:
                 if not results.journal.done:
                     raise
-                raise ValueError(f"{error}; {results.how_to_go_on()}") from error
+                # To mend a file changes it, and its scored rows are then those of another file.
+                raise ValueError(f"{error}; {results.how_to_go_on()} unless a file with scored rows changes") from error
     done = results.journal.done
     return Summary(out=path, rows=sum(each.scored for each in done), novel=sum(each.novel for each in done))
 
