@@ -19,7 +19,8 @@ from offmap.calibration import CalibrationWarning
 from offmap.collaborative import SeparateGaussianDetector
 from offmap.density import NearestNeighborDetector
 from offmap.openset import MSPClassifier
-from tests.estimators import CLASSES, CLASSIFIERS, DETECTORS, small
+from offmap.parameters import hints
+from tests.estimators import CLASSES, CLASSIFIERS, DETECTORS, brief, small
 
 Array = NDArray[Any]
 
@@ -63,6 +64,19 @@ def test_a_row_scores_the_same_in_any_batch(fitted: Any, threads: int) -> None:
             assert fitted.novelty(X[rows]).tobytes() == whole[rows].tobytes()
     finally:
         torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("width", [5, 17])
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_a_row_scores_the_same_in_any_batch_where_rows_start_at_odd_places_in_memory(cls: type, width: int) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=300)
+    X = rng.normal(size=(300, width)) + 4 * np.eye(width)[y]
+    narrow = {"hidden": (7,)} if "hidden" in hints(cls) else {}
+    fitted = brief(cls, **narrow).fit(X, y)
+    whole, order = fitted.novelty(X), rng.permutation(len(X))
+    assert fitted.novelty(X[order]).tobytes() == whole[order].tobytes()
+    assert fitted.novelty(X[7:8]).tobytes() == whole[7:8].tobytes()
 
 
 def test_save_and_load_give_the_same_bytes(fitted: Any, tmp_path: Path) -> None:

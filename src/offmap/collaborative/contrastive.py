@@ -14,6 +14,7 @@ from offmap.collaborative.networks import Network, perceptron, row_network
 from offmap.collaborative.observations import Observations
 from offmap.collaborative.parts import Head, Learned, PairHead, StreamSolver
 from offmap.collaborative.scoring import all_features
+from offmap.nets.steady import Linear
 from offmap.parameters import Count, NonNegative, Positive, Share
 from offmap.train import Batch, Batches, descend, train
 
@@ -169,7 +170,7 @@ class EntityContrastiveDetector(EntityDetector):
     def _build_parts(self) -> None:
         body = row_network(self.input_shape_, self.network, self.conv_channels)
         widths = (body.outputs, *self.hidden)
-        layers = nn.Sequential(perceptron(widths, self.dropout), nn.Linear(widths[-1], self.output_size))
+        layers = nn.Sequential(perceptron(widths, self.dropout), Linear(widths[-1], self.output_size))
         shape = (self.n_kept, self.output_size)
         self._use_parts(nn.Sequential(body, layers), NearestHead(*shape), RowSampler(*shape))
 

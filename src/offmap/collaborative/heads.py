@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from offmap.collaborative.networks import perceptron
 from offmap.collaborative.parts import PairHead
 from offmap.nets.pairs import off_diagonal
+from offmap.nets.steady import Linear
 
 
 class RatioHead(PairHead):
@@ -33,9 +34,9 @@ class ConcatHead(RatioHead):
 
     def __init__(self, size: int, hidden: Sequence[int], dropout: float | Sequence[float]) -> None:
         super().__init__()
-        self.of_entity = nn.Linear(size, hidden[0], bias=False)
+        self.of_entity = Linear(size, hidden[0], bias=False)
         # The first linear layer of the perceptron is that of the features plus the one above.
-        self.above = nn.Sequential(*list(perceptron([1, *hidden], dropout))[1:], nn.Linear(hidden[-1], 1))
+        self.above = nn.Sequential(*list(perceptron([1, *hidden], dropout))[1:], Linear(hidden[-1], 1))
 
     def forward(self, features: Tensor, embeddings: Tensor) -> Tensor:
         """The log ratio of each row for the entity beside it."""
@@ -81,14 +82,14 @@ def concat_features(body: nn.Module, inputs: int, hidden: Sequence[int]) -> nn.S
     """Features for a ``ConcatHead``: the part of its first layer that needs no entity."""
     if len(hidden) == 0:
         raise ValueError("hidden must hold at least one layer for head='concat'")
-    return nn.Sequential(body, nn.Linear(inputs, hidden[0]))
+    return nn.Sequential(body, Linear(inputs, hidden[0]))
 
 
 def tower_features(
     body: nn.Module, inputs: int, size: int, hidden: Sequence[int], dropout: float | Sequence[float]
 ) -> nn.Sequential:
     """Features for an ``InnerProductHead``: ``size`` of them, of which the last is the constant 1."""
-    tower = nn.Sequential(perceptron([inputs, *hidden], dropout), nn.Linear((inputs, *hidden)[-1], size - 1))
+    tower = nn.Sequential(perceptron([inputs, *hidden], dropout), Linear((inputs, *hidden)[-1], size - 1))
     return nn.Sequential(body, tower, AppendOne())
 
 

@@ -26,6 +26,7 @@ from offmap.collaborative.features import RangePenalty
 from offmap.collaborative.networks import RowNetwork, perceptron
 from offmap.collaborative.observations import Observations
 from offmap.collaborative.parts import Head, PairHead, StreamSolver
+from offmap.nets.steady import Linear
 
 # Rows that the prior is worth before it is learnt, and the least share of a row's probability that is left.
 _FIRST_WORTH, _LEAST = 10.0, 1e-30
@@ -53,7 +54,7 @@ class ComponentFeatures(nn.Module):
         super().__init__()
         widths = (body.outputs, *hidden)
         self.body, self.penalty = body, penalty
-        self.tower = nn.Sequential(perceptron(widths, dropout), nn.Linear(widths[-1], components), nn.Softmax(dim=1))
+        self.tower = nn.Sequential(perceptron(widths, dropout), Linear(widths[-1], components), nn.Softmax(dim=1))
 
     def fit(self, X: Tensor) -> None:
         """Measures the training rows, before the network learns."""

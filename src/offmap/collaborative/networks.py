@@ -12,6 +12,7 @@ from torch.nn.functional import interpolate
 from offmap.collaborative.augmentation import Augment, augmentation
 from offmap.nets import Standardise
 from offmap.nets.image_rule import is_image, is_large_image
+from offmap.nets.steady import Linear
 
 Network = Literal["auto", "mlp", "conv"]
 # Side of the images that the convolutions of the paper take; others are resized to it.
@@ -27,7 +28,7 @@ def perceptron(widths: Sequence[int], dropout: float | Sequence[float] = 0.0, bi
     """
     layers: list[nn.Module] = []
     for (inputs, outputs), share in zip(pairwise(widths), _shares(dropout, len(widths) - 1), strict=True):
-        layers += [nn.Linear(inputs, outputs, bias=bias), nn.ReLU(), *([nn.Dropout(share)] if share else [])]
+        layers += [Linear(inputs, outputs, bias=bias), nn.ReLU(), *([nn.Dropout(share)] if share else [])]
     return nn.Sequential(*layers)
 
 

@@ -10,6 +10,7 @@ from offmap.collaborative.networks import RowNetwork, perceptron
 from offmap.collaborative.observations import Observations
 from offmap.collaborative.training import Schedule, mean_loss, optimizer_of
 from offmap.nets import Standardise
+from offmap.nets.steady import Linear
 from offmap.random_state import torch_seed
 from offmap.ratio import loss_on_p, loss_on_q
 from offmap.train import Batch, Batches, descend, train
@@ -97,7 +98,7 @@ class SeedRatios(nn.Module):
         self.size = seeds
         widths = (body.outputs, *hidden)
         self.body = body
-        self.layers = nn.Sequential(perceptron(widths, dropout), nn.Linear(widths[-1], seeds))
+        self.layers = nn.Sequential(perceptron(widths, dropout), Linear(widths[-1], seeds))
 
     def fit(self, observed: Observations, seeds: Tensor, schedule: Schedule) -> "SeedRatios":
         """Learns the ratios of the entities ``seeds`` to all entities."""

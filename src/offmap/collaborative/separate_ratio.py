@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from offmap.collaborative.augmentation import Augment, augmentation
 from offmap.collaborative.networks import Network, need_images, perceptron, row_network, tensor_shape
 from offmap.collaborative.separate_detector import Recipe, SeparateDetector
+from offmap.nets.steady import Linear
 from offmap.parameters import Count, Share
 from offmap.ratio import ratio_loss
 
@@ -38,7 +39,7 @@ class RatioRecipe(Recipe):
         """A new network."""
         body = row_network(self.input_shape, self.kind, self.conv_channels, batch_norm=False)
         widths = (body.outputs, *self.hidden)
-        return nn.Sequential(body, perceptron(widths, self.dropout), nn.Linear(widths[-1], 1), nn.Flatten(0))
+        return nn.Sequential(body, perceptron(widths, self.dropout), Linear(widths[-1], 1), nn.Flatten(0))
 
     def loss(self, networks: Callable[[Tensor], Tensor], own: Tensor, population: Tensor) -> Tensor:
         """The sum over entities of the logistic loss, so that the gradient of each is that of its own loss."""

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from offmap.collaborative.networks import Network, RowNetwork, perceptron, row_network, tensor_shape
 from offmap.collaborative.separate_detector import Recipe, SeparateDetector
+from offmap.nets.steady import Linear
 from offmap.parameters import Count
 
 
@@ -25,7 +26,7 @@ class SphereNetwork(nn.Module):
         super().__init__()
         self.body = body
         widths = (body.outputs, *hidden)
-        self.layers = nn.Sequential(perceptron(widths, bias=False), nn.Linear(widths[-1], outputs, bias=False))
+        self.layers = nn.Sequential(perceptron(widths, bias=False), Linear(widths[-1], outputs, bias=False))
         self.centre = nn.Parameter(torch.zeros(outputs))
 
     def point(self, X: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from offmap.base import Detector
 from offmap.nets import Standardise
+from offmap.nets.steady import steady_product
 from offmap.parameters import Count, Positive
 from offmap.random_state import torch_seed
 
@@ -75,7 +76,7 @@ class GaussianMixtureDetector(Detector):
 
     def _log_density(self, rows: Tensor, k: int) -> Tensor:
         """The logarithm of the weighted density of one Gaussian."""
-        places = (rows - self.means_[k]) @ self.factors_[k]
+        places = steady_product(rows - self.means_[k], self.factors_[k].T)
         volume = self.factors_[k].diagonal().log().sum() - 0.5 * rows.shape[1] * math.log(2 * math.pi)
         return self.weights_[k].log() + volume - 0.5 * places.square().sum(dim=1)
 

@@ -5,6 +5,8 @@ from itertools import pairwise
 
 from torch import nn
 
+from offmap.nets.steady import Linear
+
 
 def mlp(widths: Sequence[int], dropout: float = 0.0) -> nn.Sequential:
     """Linear layers of the given widths with a ReLU, and dropout if asked, after each but the last.
@@ -19,6 +21,6 @@ def mlp(widths: Sequence[int], dropout: float = 0.0) -> nn.Sequential:
     """
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(widths):
-        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+        layers += [Linear(inputs, outputs), nn.ReLU()]
         layers += [nn.Dropout(dropout)] if dropout else []
     return nn.Sequential(*layers[: -2 if dropout else -1])

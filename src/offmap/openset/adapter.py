@@ -5,6 +5,7 @@ from torch.nn.functional import cross_entropy, normalize
 from torch.optim import AdamW
 
 from offmap.nets import Standardise
+from offmap.nets.steady import Linear
 from offmap.openset.class_statistics import class_means
 from offmap.train import Batch, Batches, History, descend, train
 
@@ -28,7 +29,7 @@ class Adapter(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.shift = nn.Linear(width, width, bias=False)
+        self.shift = Linear(width, width, bias=False)
         nn.init.zeros_(self.shift.weight)
 
     def forward(self, X: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from offmap.nets import Standardise
 from offmap.nets.stacked import stacked_mlp
+from offmap.nets.steady import Linear
 from offmap.openset.adapter import Adapter
 from offmap.openset.ans_learning import AnalyticLabels
 
@@ -30,7 +31,7 @@ class ANSNetwork(nn.Module):
         super().__init__()
         self.scale = Standardise(inputs)
         self.adapter = Adapter(inputs) if adapted else nn.Identity()
-        self.classifier = AnalyticLabels(inputs, width, classes) if width else nn.Linear(inputs, classes)
+        self.classifier = AnalyticLabels(inputs, width, classes) if width else Linear(inputs, classes)
         self.heads = stacked_mlp([inputs] * classes, [*hidden, 1], dropout)
         self.inputs, self.classes, self.hidden, self.dropout = inputs, classes, hidden, dropout
 
@@ -58,5 +59,5 @@ class ANSNetwork(nn.Module):
             self.heads = stacked_mlp([self.inputs] * self.classes, [*self.hidden, 1], self.dropout)
         self.heads.load_state_dict({name: weights.to(device) for name, weights in heads.items()}, assign=True)
         if isinstance(self.classifier, nn.Linear):
-            self.classifier = nn.Linear(self.inputs, self.classes, device=device)
+            self.classifier = Linear(self.inputs, self.classes, device=device)
         self.eval()

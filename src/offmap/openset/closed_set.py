@@ -12,6 +12,7 @@ from torch.optim import AdamW
 
 from offmap.base import OpenSetClassifier
 from offmap.nets import Standardise, mlp
+from offmap.nets.steady import Linear
 from offmap.openset.negatives import Shell
 from offmap.parameters import Count, NonNegative, Positive, Share
 from offmap.train import Batch, Batches, descend, train
@@ -35,7 +36,7 @@ class ClosedSetNetwork(nn.Module):
         self.standardise = Standardise(inputs)
         self.body = nn.Sequential(mlp([inputs, *hidden]), nn.ReLU()) if hidden else nn.Identity()
         self.dropout = nn.Dropout(dropout)
-        self.head = nn.Linear((inputs, *hidden)[-1], outputs)
+        self.head = Linear((inputs, *hidden)[-1], outputs)
 
     def features(self, X: Tensor) -> Tensor:
         """Returns the last hidden layer, or the standardised rows if there is none."""

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from sklearn.covariance import ledoit_wolf_shrinkage
 from torch import Tensor
 
+from offmap.nets.steady import steady_product
+
 Rows = NDArray[np.float64]
 
 
@@ -51,12 +53,12 @@ class Gaussians:
     def distance(self, rows: Tensor) -> Tensor:
         """The squared Mahalanobis distance of each row to the nearest mean."""
         centre = self.means.mean(dim=0)
-        places = (rows.double() - centre) @ self.factor
+        places = steady_product(rows.double() - centre, self.factor.T)
         if len(self.means) == 1:
             return places.square().sum(dim=1)
         means = (self.means - centre) @ self.factor
         # Expanded into products, which are fast; centred and in double precision, little cancels.
-        to_each = means.square().sum(dim=1) - 2 * places @ means.T
+        to_each = means.square().sum(dim=1) - 2 * steady_product(places, means)
         return (places.square().sum(dim=1) + to_each.amin(dim=1)).clamp(min=0)
 
     @property
