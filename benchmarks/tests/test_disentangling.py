@@ -48,12 +48,12 @@ def test_printed_numbers_stand_where_the_thesis_has_them() -> None:
     assert (len(SWAPPED.printed), len(ADVERSARY.printed)) == (6 + 3, 12)
 
 
-def trials(seed: int | None = None) -> dict[tuple[str, str, str], float]:
-    """The stored trials on validation images, by row, column and metric: their mean, or that of one seed."""
+def trials() -> dict[tuple[str, str, str], float]:
+    """The means of the stored trials on validation images, by row, column and metric."""
     (table,) = disentangling_width.TABLES
     samples, _ = read_samples(table, "cpu", RESULTS)
     found = {key: sample for key, sample in samples.items() if sample.values}
-    return {key: sample.mean if seed is None else sample.values[seed] for key, sample in found.items()}
+    return {key: sample.mean for key, sample in found.items()}
 
 
 def test_the_style_width_that_was_chosen_is_the_best_by_stored_trials() -> None:
@@ -72,7 +72,7 @@ def test_the_numbers_of_a_cause_are_those_of_the_stored_trials(metric: str) -> N
     before, after = re.findall(r"from (\d+) to (\d+)", cause)[0]
     unit = 1 if metric == "res_l2" else 100
     for number, column in ((before, "one critic step"), (after, "five times the passes")):
-        assert int(number) == round(unit * trials(seed=0)["16 style codes", column, metric])
+        assert int(number) == round(unit * trials()["16 style codes", column, metric])
 
 
 def test_what_acc_c_and_res_l2_lack_is_lost_without_a_swap() -> None:

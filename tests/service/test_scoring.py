@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 import offmap
 import offmap.explain
 from offmap.collaborative import SeparateGaussianDetector
+from offmap.collaborative.base import EntityDetector
 from offmap.data import open_data
 from offmap.data.roles import Roles
 from offmap.density import MahalanobisDetector
@@ -125,6 +126,7 @@ def test_entities_that_look_like_numbers_are_known_alone_and_among_others(tmp_pa
     with serving(models={"model": tmp_path / "model.safetensors"}) as client:
         content = _upload(frame[:3].assign(who="12"), "text/csv")
         found = client.post("/v1/models/model/score", content=content, headers={"content-type": "text/csv"}).json()
+    assert isinstance(model, EntityDetector)
     assert found["novelty"] == pytest.approx(model.novelty(frame[:3], ["12"] * 3).tolist())
 
 

@@ -36,7 +36,7 @@ class ClosedSetNetwork(nn.Module):
         self.standardise = Standardise(inputs)
         self.body = nn.Sequential(mlp([inputs, *hidden]), nn.ReLU()) if hidden else nn.Identity()
         self.dropout = nn.Dropout(dropout)
-        self.head = Linear((inputs, *hidden)[-1], outputs)
+        self.head: nn.Linear = Linear((inputs, *hidden)[-1], outputs)
 
     def features(self, X: Tensor) -> Tensor:
         """Returns the last hidden layer, or the standardised rows if there is none."""
