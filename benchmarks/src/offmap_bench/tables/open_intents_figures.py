@@ -56,6 +56,8 @@ def draw_radius(path: Path, profile: str) -> None:
             axes.plot(RADII, heights, "o-", color=colour, label=title)
             axes.axhline(mean(AUTOMATIC, title, metric), color=colour, linestyle="--", linewidth=1)
         axes.set(xscale="log", xlabel="inner radius r (dashed: r of each class)", ylabel=label)
+        axes.set_xticks(RADII, [f"{radius:g}" for radius in RADII])
+        axes.minorticks_off()
         axes.grid(alpha=0.3)
     axes.legend(loc="lower right")
     with replacing(path) as fresh:
