@@ -5,7 +5,7 @@ Rows are ``(n, d)`` features or ``(n, h, w)`` and ``(n, h, w, c)`` images; image
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -158,15 +158,10 @@ def as_images(rows: Rows, image_shape: Sequence[int] | None, argument: str = "X"
 
 def to_tensor(rows: Rows, device: str) -> Tensor:
     """Makes float tensors: features ``(n, d)``, images ``(n, c, h, w)`` in [0, 1] with channels last in memory."""
-    return as_tensor(np.ascontiguousarray(rows), device)
-
-
-def as_tensor(rows: Rows, device: str) -> Tensor:
-    """The same, with features in the memory layout of ``rows``."""
     scale = 255.0 if rows.ndim == 4 and rows.dtype == np.uint8 else 1.0
     # Features beyond the range of float32 become infinite, and score as infinitely novel.
     with np.errstate(over="ignore"):
-        tensor = torch.from_numpy(rows.astype(np.float32, copy=False)).to(device)
+        tensor = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(device)
     tensor = tensor / scale if scale != 1 else tensor
     return tensor.permute(0, 3, 1, 2) if rows.ndim == 4 else tensor
 
@@ -176,9 +171,8 @@ def in_chunks(
 ) -> tuple[Rows, ...]:
     """Applies ``function`` to ``rows`` in chunks of one fixed size and joins what it returns.
 
-    A row must score to the same bytes whatever rows come with it. So the last chunk is padded with zeros: matrix
-    products of another height may round differently. And features are stored column by column: in rows whose length
-    is no multiple of 16 bytes, a product would start each row at another alignment and round it accordingly.
+    The last chunk is padded with zeros: matrix products of another height may round differently, and a row must score
+    to the same bytes whatever rows come with it.
 
     Args:
         function: Maps a chunk to tensors with one entry per row.
@@ -189,16 +183,15 @@ def in_chunks(
     size = chunk_size((max(prod(rows.shape[1:]), width),))
     starts = range(0, len(rows), size)
     kept = rows.dtype if rows.dtype == np.uint8 else np.float32
-    layout: Literal["C", "F"] = "F" if rows.ndim == 2 else "C"
 
     @torch.inference_mode()
     def made_of(start: int) -> list[Rows]:
         chunk = rows[start : start + size]
-        full = np.zeros((size, *rows.shape[1:]), dtype=kept, order=layout)
+        full = np.zeros((size, *rows.shape[1:]), dtype=kept)
         # Features beyond the range of float32 become infinite, and score as infinitely novel.
         with np.errstate(over="ignore"):
             full[: len(chunk)] = chunk
-        return [out.cpu().numpy()[: len(chunk)] for out in function(as_tensor(full, device))]
+        return [out.cpu().numpy()[: len(chunk)] for out in function(to_tensor(full, device))]
 
     joined: tuple[Rows, ...] = ()
     for start, parts in zip(starts, map(made_of, starts), strict=True):

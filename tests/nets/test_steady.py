@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from offmap.nets.steady import Linear, by_columns, steady_product
+from offmap.nets.steady import Linear, steady_product
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -27,8 +27,3 @@ def test_a_layer_is_steady_where_it_scores_and_plain_where_it_learns() -> None:
     with torch.inference_mode():
         found = layer(rows[:1].repeat(64, 1))
     assert (found == found[0]).all()
-
-
-def test_aligned_rows_and_stacks_of_rows_are_left_as_they_are() -> None:
-    for rows in (torch.zeros(3, 8), torch.zeros(2, 3, 5)):
-        assert by_columns(rows) is rows
