@@ -25,7 +25,6 @@ ANS: dict[str, Any] = {
     "ascent_steps": 1,
     "ascent_size": 0.1,
 }
-NOISE: dict[str, Any] = {"projection": False, "ascent_steps": 0}
 
 
 def variant(**change: Any) -> ANSClassifier:
@@ -70,9 +69,6 @@ SHELL = Table(
     caption="ANS with other negatives; half of the known classes are treated as unknown.",
     rows={
         "ANS": variant(),
-        "no negatives": variant(negative_weight=0.0),
-        "noise": variant(**NOISE),
-        "noise and projection": variant(ascent_steps=0),
         "noise and ascent": variant(projection=False),
         "factor 1.4": variant(radius_factor=1.4),
         "factor 1.6": variant(radius_factor=1.6),

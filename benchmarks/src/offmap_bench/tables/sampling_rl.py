@@ -185,7 +185,7 @@ GOALS_TABLE = Table(
     columns=("multi-goal",),
     metrics=("goals", "return", "return_sd", "rarest", "return_best"),
     measure=measure_goals,
-    seeds={"cpu": range(8), "paper": range(10)},
+    seeds={"cpu": range(3), "paper": range(10)},
     profiles={"cpu": {}, "paper": {"steps": 105_000, "batch_size": 128, "policy_batch_size": 128}},
     notes=(
         "Goals (±5, 0) and (0, ±5); actions in [−1, 1]², starts N(0, 0.1²), positions kept in [−7, 7]²; the reward "
