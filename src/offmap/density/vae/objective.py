@@ -6,6 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from offmap.density.vae.importance import importance_weights
 from offmap.density.vae.network import VAE, Posterior
 from offmap.nets import frozen
 
@@ -18,7 +19,8 @@ class Objective:
 
     "elbo" minimises $-\mathbb{E}_q \log p(x \mid z) + \mathrm{KL}(q(z \mid x) \| p(z))$. "forward_kl" fits the encoder
     by the divergence in the other direction, $\mathrm{KL}(p(z \mid x) \| q(z \mid x))$, with self-normalised importance
-    weights $\tilde w_k \propto p(x, z_k) / q(z_k \mid x)$ of draws $z_k$ from $q$:
+    weights $\tilde w_k \propto (p(x, z_k) / q(z_k \mid x))^\alpha$ of draws $z_k$ from $q$, where $\alpha$ is 1 unless
+    a few draws have all the weight (``importance_weights``):
 
     $$-\sum_k \tilde w_k \left(\log p(x, z_k) + \log q(z_k \mid x)\right),$$
 
@@ -79,5 +81,5 @@ class Objective:
         noise = torch.randn(self.n_samples, *posterior.mean.shape, device=X.device)
         joint = network.log_joint(X, posterior.at(noise).detach())
         inference = posterior.log_prob_of_draw(noise)
-        weights = (joint - inference).detach().softmax(0)
+        weights = importance_weights((joint - inference).detach())
         return {"joint": -(weights * joint).sum(0).mean(), "inference": -(weights * inference).sum(0).mean()}
