@@ -19,7 +19,9 @@ from offmap.collaborative import (
 from offmap.collaborative.ids import check_ids
 from offmap.collaborative.levels import standardised
 from offmap.collaborative.scoring import all_features
+from offmap.parameters import hints
 from tests.collaborative.problems import kinds, ring, small
+from tests.estimators import ENTITY_DETECTORS, brief
 
 KINDS = kinds()
 NAMES = [f"{place}-{type(detector).__name__}" for place, detector in enumerate(KINDS)]
@@ -48,6 +50,18 @@ def test_a_pair_gets_the_same_bytes_in_any_company(name: str, fitted: dict[str, 
     together = fitted[name].novelty(X, entities)
     alone = np.concatenate([fitted[name].novelty(X[i : i + 1], entities[i : i + 1]) for i in range(0, 180, 30)])
     assert (alone == together[::30]).all()
+
+
+@pytest.mark.parametrize("width", [5, 17])
+@pytest.mark.parametrize("cls", ENTITY_DETECTORS, ids=lambda cls: cls.__name__)
+def test_a_pair_gets_the_same_bytes_where_rows_start_at_odd_places_in_memory(cls: type, width: int) -> None:
+    rng = np.random.default_rng(0)
+    entities = rng.integers(6, size=600)
+    X = rng.normal(size=(600, width)) + 3 * rng.normal(size=(6, width))[entities]
+    narrow = {"hidden": (7,)} if "hidden" in hints(cls) else {}
+    detector = brief(cls, **narrow).fit(X, entities)
+    whole, order = detector.novelty(X, entities), rng.permutation(600)
+    assert detector.novelty(X[order], entities[order]).tobytes() == whole[order].tobytes()
 
 
 @pytest.mark.parametrize("name", NAMES)

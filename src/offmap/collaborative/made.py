@@ -5,7 +5,10 @@ import math
 import torch
 from torch import Tensor, nn
 from zuko.flows.autoregressive import MaskedAutoregressiveTransform
+from zuko.nn import MaskedLinear
 from zuko.transforms import MonotonicAffineTransform
+
+from offmap.nets.steady import linear_layer
 
 # Standard deviation of the scales and biases that entities of their own start from.
 _NOISE = 0.1
@@ -16,6 +19,7 @@ class Made(nn.Module):
 
     Attributes:
         units: Units of its masked linear layers, all together.
+        widths: Units of each.
     """
 
     def __init__(self, width: int, hidden: tuple[int, ...], backwards: bool) -> None:
@@ -24,7 +28,8 @@ class Made(nn.Module):
             raise ValueError(f"X must have at least 2 features for an autoregressive flow; got {width}")
         order = torch.arange(width).flip(0) if backwards else torch.arange(width)
         self.masked = MaskedAutoregressiveTransform(width, order=order, hidden_features=hidden).hyper
-        self.units = sum(part.out_features for part in self.masked if isinstance(part, nn.Linear))
+        self.widths = [part.out_features for part in self.masked if isinstance(part, MaskedLinear)]
+        self.units = sum(self.widths)
 
     def forward(self, X: Tensor, bend: Tensor | None) -> tuple[Tensor, Tensor]:
         r"""Moves rows one layer closer to the base; returns them and the log determinant.
@@ -34,12 +39,14 @@ class Made(nn.Module):
             bend: Scale and bias of every unit (…, 2, units) for each row: an entity turns the output $f$ of a masked
                 linear layer into $f \odot scale + bias$; None leaves it.
         """
-        found, last = X, 0
+        found, bends = X, iter(() if bend is None else bend.split(self.widths, dim=-1))
         for part in self.masked:
-            found = part(found)
-            if bend is not None and isinstance(part, nn.Linear):
-                first, last = last, last + part.out_features
-                scale, bias = bend[..., first:last].unbind(dim=-2)
+            if not isinstance(part, MaskedLinear):
+                found = part(found)
+                continue
+            found = linear_layer(found, part.mask * part.weight, part.bias)
+            if bend is not None:
+                scale, bias = next(bends).unbind(dim=-2)
                 found = found * scale + bias
         shift, log_scale = found.unflatten(-1, (-1, 2)).unbind(dim=-1)
         Z, change = MonotonicAffineTransform(shift, log_scale).call_and_ladj(X)
@@ -88,8 +95,10 @@ class ConditionedFlow(nn.Module):
         told = self.condition(embeddings) if self.condition is not None else None
         bends = told.tanh().unflatten(-1, self.bends) if told is not None and self.bends is not None else None
         total = torch.zeros_like(X[..., 0])
-        for place, layer in enumerate(self.layers):
-            X, change = layer(X, None if bends is None else bends[..., place, :, :])
+        # Unbound at once: the gradient of every slice would be as large as all bends.
+        each = [None] * len(self.layers) if bends is None else bends.unbind(dim=-3)
+        for layer, bend in zip(self.layers, each, strict=True):
+            X, change = layer(X, bend)
             total = total + change
         away = X - told if told is not None and bends is None else X
         return total - 0.5 * (away.square() + math.log(2 * math.pi)).sum(dim=-1)

@@ -26,14 +26,14 @@ def steady_product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> 
     return linear(rows.contiguous(), weight.contiguous(), bias)
 
 
-class Linear(nn.Linear):
-    """A linear layer whose scores of a row do not depend on the place of the row in the batch.
+def linear_layer(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """What a linear layer gives for each row: a steady product in scoring; training needs no such care."""
+    return (steady_product if torch.is_inference_mode_enabled() else linear)(rows, weight, bias)
 
-    Training needs no such care and is left as it is.
-    """
+
+class Linear(nn.Linear):
+    """A linear layer whose scores of a row do not depend on the place of the row in the batch."""
 
     def forward(self, rows: Tensor) -> Tensor:
         """Maps each row."""
-        if torch.is_inference_mode_enabled():
-            return steady_product(rows, self.weight, self.bias)
-        return super().forward(rows)
+        return linear_layer(rows, self.weight, self.bias)
