@@ -169,7 +169,8 @@ def test_the_module_is_the_command(tmp_path: Path) -> None:
     )
     assert "Usage: python -m offmap_bench [OPTIONS] [NAME]..." in done.stdout
     assert all(
-        f"--{option}" in done.stdout for option in ("profile", "row", "column", "force", "render", "json", "quiet")
+        f"--{option}" in done.stdout
+        for option in ("profile", "row", "column", "force", "confirm", "render", "json", "quiet")
     )
 
 

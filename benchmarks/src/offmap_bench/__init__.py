@@ -5,6 +5,7 @@ from pathlib import Path
 
 import rich.table
 
+from offmap_bench.confirm import confirm as confirm_table
 from offmap_bench.figure import Figure
 from offmap_bench.places import FIGURES, PAGE, RESULTS
 from offmap_bench.render import render as render_page
@@ -29,6 +30,7 @@ def make(
     rows: Collection[str] | None = None,
     columns: Collection[str] | None = None,
     force: bool = False,
+    confirm: bool = False,
     results: Path = RESULTS,
     figures: Path = FIGURES,
 ) -> rich.table.Table | str:
@@ -40,6 +42,7 @@ def make(
         rows: Runs only these rows of a table.
         columns: Runs only these columns of a table.
         force: Repeats runs whose results are stored.
+        confirm: Finds out whether stored results still come out, in place of running the table.
         results: Folder of the stored cells.
         figures: Folder that figures are drawn into.
     """
@@ -47,9 +50,15 @@ def make(
     if name not in known:
         raise ValueError(unknown(name, known))
     item = known[name]
+    if force and confirm:
+        raise ValueError("--force and --confirm exclude each other: one repeats all runs, the other one run per cell")
+    if isinstance(item, Table) and confirm:
+        return f"{name}: {confirm_table(item, profile, results, rows=rows or None, columns=columns or None)}"
     if isinstance(item, Table):
         run_table(item, profile, results, rows=rows or None, columns=columns or None, force=force)
         return render_terminal(item, results, profile)
+    if confirm:
+        raise ValueError(f"{name!r} is a figure, which has no stored runs to confirm; leave --confirm out")
     if rows or columns:
         raise ValueError(f"{name!r} is a figure, which has no rows or columns to choose from; leave them out")
     return f"drew {item.save(profile, figures)}"

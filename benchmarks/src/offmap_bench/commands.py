@@ -52,6 +52,14 @@ def bench(
     row: Annotated[list[str] | None, typer.Option(help="Run only this row; may be repeated.")] = None,
     column: Annotated[list[str] | None, typer.Option(help="Run only this column; may be repeated.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Repeat runs whose results are stored.")] = False,
+    confirm: Annotated[
+        bool,
+        typer.Option(
+            "--confirm",
+            help="Measure one stored seed of each cell again; cells that come out the same are marked with this "
+            "commit, the others are measured anew.",
+        ),
+    ] = False,
     render: Annotated[bool, typer.Option("--render", help="Write docs/benchmarks.md and its pages.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; numbers that are not finite are null.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No messages, warnings or progress bars.")] = False,
@@ -72,7 +80,7 @@ def bench(
     with terminal.messages(quiet) as tell:
         for name in chosen:
             tell(f"running {name}, profile {profile}")
-            made = offmap_bench.make(name, profile, rows=row, columns=column, force=force, **where)
+            made = offmap_bench.make(name, profile, rows=row, columns=column, force=force, confirm=confirm, **where)
             if not as_json:
                 terminal.show_rich(made)
         page = offmap_bench.render_all(places.RESULTS, places.PAGE) if render else None

@@ -90,8 +90,8 @@ def _single(cells: Sequence[Cell]) -> str:
 
 
 def _commits(cells: Sequence[Cell]) -> str:
-    """The commit that the cells come from, or how many there are."""
-    found = list(dict.fromkeys((cell.commit or "unknown")[:7] for cell in cells))
+    """The commit that gives the cells, or how many there are."""
+    found = list(dict.fromkeys((cell.at or "unknown")[:7] for cell in cells))
     return f"commit {found[0]}" if len(found) == 1 else f"{len(found)} commits, the last {found[-1]}"
 
 

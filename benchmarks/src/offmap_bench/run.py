@@ -36,7 +36,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Cell:
-    """The runs of one row in one column, with the versions, commit and number of cores of the latest run."""
+    """The runs of one row in one column, with the versions, commit and number of cores of the latest run.
+
+    ``confirmed`` is a later commit at which one of the runs came out the same (``offmap_bench.confirm``).
+    """
 
     table: str
     row: str
@@ -47,6 +50,12 @@ class Cell:
     versions: Mapping[str, str | None] | None = None
     commit: str | None = None
     cores: int | None = None
+    confirmed: str | None = None
+
+    @property
+    def at(self) -> str | None:
+        """The last commit that is known to give these runs."""
+        return self.confirmed or self.commit
 
     @property
     def seeds(self) -> set[int]:
@@ -79,7 +88,8 @@ class Cell:
             draft.write_text(text + "\n", encoding="utf-8")
 
 
-def _measure(table: Table, cell: Cell, seed: int) -> Run:
+def measure(table: Table, cell: Cell, seed: int) -> Run:
+    """Runs one seed of a cell."""
     method = table.method(cell.row, cell.profile)
     start = time.perf_counter()
     metrics = table.measure(method, cell.column, seed)
@@ -168,8 +178,8 @@ def _run_missing(
             cell = cells[place]
             where = f"row {cell.row!r}, column {cell.column!r}, seed {seed}"
             try:
-                runs = sorted((*cell.runs, _measure(table, cell, seed)), key=lambda run: run.seed)
-                cells[place] = replace(cell, runs=tuple(runs), **made_with)
+                runs = sorted((*cell.runs, measure(table, cell, seed)), key=lambda run: run.seed)
+                cells[place] = replace(cell, runs=tuple(runs), confirmed=None, **made_with)
                 cells[place].write(results)
             except Exception as error:
                 failures[where] = error

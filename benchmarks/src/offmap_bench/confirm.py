@@ -1,0 +1,114 @@
+"""Finds out whether stored results still come out, so that all cells of a table stand for one commit."""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from offmap.progress import bar
+from offmap_bench.places import RESULTS
+from offmap_bench.plain import plain
+from offmap_bench.provenance import commit, provenance
+from offmap_bench.run import Cell, Run, empty_cells, measure, run
+from offmap_bench.table import Table
+
+# Words in the name of a metric that is a time or a speed: it comes out differently each time.
+_TIMES = {"s", "ms", "seconds"}
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """What became of the cells of a table.
+
+    Args:
+        same: Cells that came out the same.
+        changed: Cells that did not, and were measured anew.
+    """
+
+    same: tuple[Cell, ...]
+    changed: tuple[Cell, ...]
+
+    def __str__(self) -> str:
+        anew = "".join(f"; measured anew: row {cell.row!r}, column {cell.column!r}" for cell in self.changed)
+        return f"{len(self.same)} of {len(self.same) + len(self.changed)} cells came out the same{anew}"
+
+
+def confirm(
+    table: Table,
+    profile: str = "cpu",
+    results: Path = RESULTS,
+    *,
+    rows: Collection[str] | None = None,
+    columns: Collection[str] | None = None,
+) -> Confirmed:
+    """Measures the first stored seed of each cell again, with the code as it is now.
+
+    A cell that comes out the same is marked with this commit. All seeds of the others are measured anew. Cells that are
+    marked already are passed over, so that an interrupted run resumes; times are not compared.
+
+    Args:
+        table: The table.
+        profile: One of its profiles.
+        results: Folder of the stored cells.
+        rows: Only these rows.
+        columns: Only these columns.
+
+    Raises:
+        ValueError: The code has no commit, or has changes that are not committed; or the table has only times.
+        FailedRuns: A further seed of a cell that did not come out the same failed.
+    """
+    now = _committed()
+    if not compared(table.metrics):
+        raise ValueError(f"{table.name!r} has only times and speeds, which never come out the same; use --force")
+    stored = [place.stored(results) for place in empty_cells(table, profile, rows, columns)]
+    todo = [cell for cell in stored if cell is not None and cell.at != now and _valid(table, cell)]
+    same, changed = [], []
+    with bar(table.name, total=len(todo)) as shown:
+        for cell in todo:
+            fresh = measure(table, cell, cell.runs[0].seed)
+            if comes_out(cell.runs[0], fresh):
+                same.append(replace(cell, confirmed=now))
+                same[-1].write(results)
+            else:
+                replace(cell, runs=(fresh,), confirmed=None, **provenance()).write(results)
+                changed += run(
+                    table, profile, results, rows=[cell.row], columns=[cell.column], seeds=sorted(cell.seeds)
+                )
+            shown.advance(note=f"row {cell.row!r}, column {cell.column!r}")
+    return Confirmed(tuple(same), tuple(changed))
+
+
+def compared(metrics: Collection[str]) -> list[str]:
+    """The metrics that must come out the same.
+
+    Example:
+        >>> compared(["auroc", "seconds", "ms to add one", "rows / s"])
+        ['auroc']
+    """
+    return [metric for metric in metrics if not _TIMES & set(metric.replace(",", " ").split())]
+
+
+def comes_out(before: Run, now: Run) -> bool:
+    """Whether two runs of one seed have the same metrics but for the last digits."""
+    pairs = [(before.metrics[metric], now.metrics[metric]) for metric in compared([*now.metrics])]
+    return all(_close(one, other) for one, other in pairs)
+
+
+def _close(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+
+
+def _valid(table: Table, cell: Cell) -> bool:
+    """Whether a cell has runs with the parameters and metrics that the table has now."""
+    now = plain(table.method(cell.row, cell.profile))
+    return bool(cell.runs) and cell.parameters == now and set(table.metrics) <= set(cell.runs[0].metrics)
+
+
+def _committed() -> str:
+    now = commit()
+    if now is None or now.endswith("+"):
+        raise ValueError("results are confirmed for a commit; commit the changes under src and benchmarks/src first")
+    return now
