@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import LocalOutlierFactor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -136,6 +136,9 @@ def test_a_score_of_ones_own_decides() -> None:
             lambda: Calibrated(make_pipeline(PCA(2), LogisticRegression()).fit(X, Y)).calibrate(X),
             "estimator is the classifier LogisticRegression; put it into Guarded",
         ),
+        (lambda: Calibrated(LinearRegression()).fit(X), "estimator LinearRegression must have score_samples or"),
+        (lambda: Calibrated(make_pipeline(PCA(2), LinearRegression())).fit(X), "must have score_samples or"),
+        (lambda: Calibrated(LocalOutlierFactor()).fit(X), "LocalOutlierFactor has them with novelty=True"),
         (lambda: Guarded(IsolationForest()).fit(X, Y), "classifier IsolationForest has no classes_; put an outlier"),
         (lambda: Guarded(OneClassSVM().fit(X)).calibrate(X), "classifier OneClassSVM has no classes_"),
         (lambda: Calibrated(lambda rows: ["novel"] * len(rows)).calibrate(X), "one number per row as its score"),

@@ -90,3 +90,7 @@ def test_an_error_says_what_to_do_with_ids_of_another_form() -> None:
         detector.novelty(X[:1], [9])
     with pytest.raises(ValueError, match="entities must be integers, as the fitted ones are; got '--5'"):
         remove_entities(detector, ["--5"])
+    before = len(detector.entity_ids_)
+    with pytest.raises(ValueError, match="entities holds 9, which the model does not know; none was removed"):
+        remove_entities(detector, ["0", "9"])
+    assert len(detector.entity_ids_) == before

@@ -92,3 +92,4 @@ def test_telling_words_follow_the_formula_and_need_no_words_at_all() -> None:
     assert found[2][0] in ("weather", "sun")
     assert found[3] == []
     assert telling_words({1: word_counts(["the"])}) == {1: []}
+    assert telling_words({1: word_counts(["x" * 41, "Donaudampfschifffahrt"])}) == {1: ["donaudampfschifffahrt"]}

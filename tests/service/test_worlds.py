@@ -112,6 +112,34 @@ def test_rows_are_observed_once(reviewing: TestClient) -> None:
     assert "offmap_rows_scored_total" in reviewing.get("/metrics").text
 
 
+def test_a_column_of_an_uploaded_table_holds_the_ids(named: TestClient) -> None:
+    points = blobs([1], 2, seed=3)[0]
+    table = "code,x,y\n" + "\n".join(f"0{place},{x},{y}" for place, (x, y) in enumerate(points))
+    send: dict[str, Any] = {"content": table, "headers": {"content-type": "text/csv"}}
+    assert named.post("/v1/worlds/blobs/observe?ids=code", **send).status_code == 200
+    before = named.get("/v1/worlds/blobs").json()["observed"]
+    assert named.post("/v1/worlds/blobs/observe?ids=code", **send).status_code == 200
+    assert named.get("/v1/worlds/blobs").json()["observed"] == before
+    shown = named.get("/v1/worlds/blobs/rows", params={"id": ["00", "01"]}).json()["rows"]
+    assert [row["id"] for row in shown] == ["00", "01"]
+    assert shown[1]["row"] == pytest.approx(points[1].tolist())
+    for path, words in (
+        ("worlds/blobs/observe?ids=kode", "kode"),
+        ("models/blobs/score?ids=code", "only observe takes"),
+    ):
+        answer = named.post(f"/v1/{path}", **send)
+        assert (answer.status_code, words in answer.json()["error"]) == (422, True), answer.json()
+
+
+WRONG_NUMBERS: dict[str, dict[str, Any]] = {"skip": {"group": True}, "rollback": {"version": "1"}, "audit": {"n": True}}
+
+
+@pytest.mark.parametrize(("path", "act"), WRONG_NUMBERS.items())
+def test_numbers_of_an_act_are_integers(reviewing: TestClient, path: str, act: dict[str, Any]) -> None:
+    answer = reviewing.post(f"/v1/worlds/blobs/{path}", json=act)
+    assert (answer.status_code, "integer" in answer.json()["error"]) == (422, True), answer.json()
+
+
 def test_ids_in_an_address_stand_for_texts_and_for_numbers(reviewing: TestClient) -> None:
     act(reviewing, "observe", rows=[[0, 0], [1, 1]], ids=["--5", -5])
     for text, known in (("--5", "--5"), ("-5", -5)):

@@ -69,9 +69,10 @@ def require_spread(novelty: FloatArray) -> None:
 
 
 def require_detector(model: Any) -> None:
-    """Refuses a classifier, whose ``decision_function`` tells classes apart and not novel rows from normal ones."""
+    """Refuses a model without a novelty, and a classifier, whose ``decision_function`` tells classes apart."""
     if isinstance(_last_step(model), ClassifierMixin) and not hasattr(model, "novelty"):
         raise ValueError(f"estimator is the classifier {type(_last_step(model)).__name__}; put it into Guarded instead")
+    novelty_function(model)
 
 
 def require_classifier(model: Any) -> None:

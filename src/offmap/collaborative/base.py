@@ -197,7 +197,11 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
     def remove_entities(self, entities: ArrayLike) -> Self:
         """Forgets entities, such as devices that are out of service; all else stays as it is."""
         check_is_fitted(self, "promise_")
-        places = np.unique(self._places(check_ids(entities)))
+        ids = check_ids(entities)
+        places = np.unique(self.entities_.find(ids))
+        if places[0] < 0:
+            unknown = as_given(ids[self.entities_.find(ids) < 0])
+            raise ValueError(f"entities holds {unknown[0]!s}, which the model does not know; none was removed")
         if len(places) == len(self.entities_):
             raise ValueError("entities names all that the model knows; at least one must stay")
         self.entities_.remove(places)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 
-_WORDS = CountVectorizer(ngram_range=(1, 2), stop_words="english", token_pattern=r"(?u)\b[^\W\d_]\w+\b")
+# Words of letters; longer ones are addresses or codes, which name nothing.
+_WORDS = CountVectorizer(ngram_range=(1, 2), stop_words="english", token_pattern=r"(?u)\b[^\W\d_]\w{1,39}\b")
 
 
 def word_counts(texts: Sequence[str]) -> Counter[str]:

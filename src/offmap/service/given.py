@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -53,7 +53,7 @@ async def given_rows(
     more: Collection[str] = (),
     other_columns: Literal["refuse", "ignore"] = "refuse",
 ) -> Given:
-    """Reads the rows of a request: JSON, or an uploaded table.
+    """Reads the rows of a request: JSON, or an uploaded table, whose ids are a column where ``more`` has "ids".
 
     Args:
         request: The request.
@@ -67,7 +67,12 @@ async def given_rows(
         return rows_of(await json_object(request, more), model, limits)
     if kind not in TYPES and kind != MULTIPART:
         raise Problem(415, f"the body is {kind!r}; send one of {', '.join((JSON, MULTIPART, *TYPES))}")
-    stated = _stated(request, model)
+    stated, ids = _stated(request, model), request.query_params.get("ids")
+    if ids is not None:
+        if "ids" not in more:
+            raise Problem(422, "ids names a column of ids, which only observe takes; leave it out")
+        # The reader gives a label the type that an id needs: an integer, or a text where a leading zero makes a code.
+        stated = replace(stated, label=ids)
     async with spooled(request) as path:
         data = await asyncio.to_thread(read_upload, path, model, stated, limits)
     if reads_texts(model) and data.kind != "text":
@@ -77,7 +82,8 @@ async def given_rows(
     if isinstance(model, EntityDetector) and data.y is None:
         raise Problem(422, "this model asks what is unusual for an entity; name the column of them with ?entity=COLUMN")
     entities = data.y if isinstance(model, EntityDetector) else None
-    return Given(_table_rows(model, data, other_columns == "ignore"), entities, data.identity)
+    beside = {} if ids is None or data.y is None else {"ids": data.y.tolist()}
+    return Given(_table_rows(model, data, other_columns == "ignore"), entities, data.identity, beside)
 
 
 def _stated(request: Request, model: Estimator) -> Roles:

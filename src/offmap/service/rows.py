@@ -118,7 +118,9 @@ def named(model: Estimator, rows: Any) -> Any:
 def _floats(given: Any, names: Sequence[str] | None = None) -> NDArray[np.float64]:
     try:
         X = np.array(given)
-        if X.dtype.kind not in "biufO" or X.ndim < 2:
+        # Python would read "1_000" as a number.
+        texts = X.dtype == object and any(isinstance(value, str) for value in X.flat)
+        if X.dtype.kind not in "biufO" or X.ndim < 2 or texts:
             raise ValueError
         return X.astype(np.float64)
     except (ValueError, TypeError):

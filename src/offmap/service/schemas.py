@@ -82,14 +82,14 @@ class Act(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     revision: Annotated[
-        int | None, Field(description="What GET of the world or its groups gave; null to act anyway.")
+        StrictInt | None, Field(description="What GET of the world or its groups gave; null to act anyway.")
     ] = None
 
 
 class GroupAct(Act):
     """An act on a group."""
 
-    group: int
+    group: StrictInt
 
 
 class Name(GroupAct):
@@ -101,7 +101,7 @@ class Name(GroupAct):
 class Merge(GroupAct):
     """Two groups to become one; ``other`` is closed."""
 
-    other: int
+    other: StrictInt
 
 
 class Move(GroupAct):
@@ -120,14 +120,14 @@ class LabelRow(Act):
 class Rollback(Act):
     """The version to return to."""
 
-    version: int
+    version: StrictInt
 
 
 class Audit(BaseModel):
     """How many random rows of the stream to label."""
 
     model_config = ConfigDict(extra="forbid")
-    n: Annotated[int, Field(ge=1, le=10_000)]
+    n: Annotated[StrictInt, Field(ge=1, le=10_000)]
 
 
 class Done(BaseModel):

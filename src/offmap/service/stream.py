@@ -31,7 +31,10 @@ _LABELS = {
     responses=openapi.BAD_ROWS,
 )
 async def observe(request: Request, world: str) -> Response:
-    """Assesses rows of the stream; unusual ones wait to be grouped. What is answered with 200 is on disk."""
+    """Assesses rows of the stream; unusual ones wait to be grouped. What is answered with 200 is on disk.
+
+    In a table, `?text=COLUMN` names the column of the texts and `?ids=COLUMN` that of your ids.
+    """
     state = request.app.state
     handle: WorldHandle = state.worlds.get(world)
     loaded: Loaded = await state.models.get(world)

@@ -136,7 +136,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         problems: list[str] = []
         for name, codec in self._codecs.items():
             if (read := codec.read(frame[name])) is not None:
-                problems += cell_problems(frame[name], _shown_kind(codec), read, getattr(codec, "form", ""))
+                form = getattr(codec, "form", "")
+                problems += cell_problems(frame[name], _shown_kind(codec), read, form, fitted=True)
         raise_problems(problems, "X")
         return [codec.encode(frame[name]) for name, codec in self._codecs.items()]
 

@@ -17,6 +17,8 @@ _REMEDY = {
     "boolean": "mend the cell, or read the column as a category, as with --kind COLUMN=category",
     "date": "write all dates of the column in one format, or read it as a category",
 }
+# For a model that is fitted, the kinds of its columns are settled.
+_REMEDY_OF_NEW = "mend the cell, or leave it empty"
 
 
 def require_sound(frame: pd.DataFrame, kinds: dict[str, str], name: str = "X") -> None:
@@ -50,12 +52,15 @@ def repeated_columns(columns: Iterable[Any]) -> list[str]:
     ]
 
 
-def cell_problems(column: Any, kind: str, read: Read, form: str = "") -> list[str]:
-    """Says which cells of a column are not of its kind, or are infinite."""
+def cell_problems(column: Any, kind: str, read: Read, form: str = "", *, fitted: bool = False) -> list[str]:
+    """Says which cells of a column are not of its kind, or are infinite, and what to do: once a model is ``fitted``, it
+    is too late for another kind.
+    """
     problems = []
     if bad := _rows(column, read.unreadable):
+        remedy = _REMEDY_OF_NEW if fitted else _REMEDY[kind]
         written = f" written as {form}" if kind == "date" and form not in ("", "ISO8601") else ""
-        problems.append(f"column {str(column.name)!r} is a {kind}{written}, but {bad} ({_REMEDY[kind]})")
+        problems.append(f"column {str(column.name)!r} is a {kind}{written}, but {bad} ({remedy})")
     if bad := _rows(column, np.isinf(read.values)):
         problems.append(f"column {str(column.name)!r} must be finite, but {bad} (leave unknown cells empty)")
     return problems
