@@ -27,6 +27,7 @@ def entered(X: Any, then: Any = None, image_shape: tuple[int, ...] | None = None
     return rows if then is None else check_rows(estimator, then, reset=False, image_shape=image_shape)
 
 
+NAMED = pd.DataFrame({"u": [0.0, 1.0, 2.0], "v": [3.0, 4.0, 5.0]})
 IMAGES = np.random.default_rng(0).integers(256, size=(5, 4, 3), dtype=np.uint8)
 
 
@@ -60,7 +61,12 @@ def test_the_shape_of_a_row_is_remembered() -> None:
 @pytest.mark.parametrize(
     ("X", "image_shape", "message"),
     [
-        ([["a", "b"]], None, "dtype='numeric' is not compatible|could not convert string to float"),
+        ([[1, "tall"]], None, "X must hold numbers, but row 0, column 1 is 'tall'; .*TableEncoder"),
+        (NAMED.assign(v=["3", "x" * 50, "5"]), None, "row 1, column 'v' is 'xxx.*x'…;"),
+        ([[1, 2], [3, None]], None, "X contains NaN: row 1, column 1 is missing; fill such cells"),
+        (NAMED.assign(v=[3.0, 4.0, np.inf]), None, "X contains infinity: row 2, column 'v'"),
+        ([[1, 2], [3]], None, "X must have rows of one length; row 0 has 2 values, row 1 has 1"),
+        (np.full((2, 2, 2), np.nan), None, r"row 0, pixel \(0, 0\) is missing; fill such cells or leave the rows out$"),
         (np.zeros(3), None, "Expected 2D array"),
         (np.zeros((0, 3)), None, "0 sample"),
         (np.zeros((3, 0)), None, "0 feature"),
@@ -172,9 +178,6 @@ def test_a_million_rows_are_scored_in_little_memory_beside_them() -> None:
     """The novelty itself takes 12 MB; all rows at once, the first hidden layer alone would take 1 GB."""
     ended = subprocess.run([sys.executable, "-c", MILLION_ROWS], check=True, capture_output=True, text=True)
     assert int(ended.stdout) * 1024 < 100e6
-
-
-NAMED = pd.DataFrame({"u": [0.0, 1.0, 2.0], "v": [3.0, 4.0, 5.0]})
 
 
 @pytest.mark.parametrize("kind", ["float64", "float32", "int64", "Float64"])

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array, validate_data
 from torch import Tensor
 
+from offmap.numeric_rows import numeric_rows
 from offmap.precision import Shift
 
 Rows = NDArray[Any]
@@ -35,10 +35,7 @@ def check_rows(estimator: Any, X: ArrayLike, *, reset: bool, image_shape: Sequen
     elif (plain := _plain(estimator, X)) is not None:
         return shifted(estimator, plain)
     _refuse_dates(X)
-    if reset or len(estimator.input_shape_) == 1:
-        rows = validate_data(estimator, X, reset=reset, allow_nd=True, dtype="numeric")
-    else:
-        rows = check_array(X, allow_nd=True, dtype="numeric", input_name="X", estimator=estimator)
+    rows = numeric_rows(estimator, X, reset=reset, named=reset or len(estimator.input_shape_) == 1)
     _refuse_dates(rows)
     rows = as_images(rows, image_shape) if image_shape is not None or rows.ndim > 2 else rows
     if reset:
