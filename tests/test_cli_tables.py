@@ -103,7 +103,7 @@ def test_thresholds_are_chosen_while_scoring(run: Run) -> None:
     top = run("score", "model.safetensors", "today.csv", "--top", "3").frame
     assert top["row"].tolist() == model.assess(today).top(3).tolist()
     both = run("score", "model.safetensors", "today.csv", "--alpha", "0.3", "--budget", "1/9")
-    assert (both.code, "give either alpha or budget" in both.err) == (2, True)
+    assert (both.code, "give either --alpha or --budget" in both.err) == (2, True)
     assert (
         "--budget must be alerts/rows, as 50/10000"
         in run("score", "model.safetensors", "today.csv", "--budget", "x/9").err

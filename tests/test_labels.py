@@ -20,6 +20,16 @@ def test_unknown_is_minus_one_beside_integers_of_any_type(dtype: Any) -> None:
     assert labels.dtype.kind == "i"
 
 
+@pytest.mark.parametrize("dtype", ["Int64", "UInt8", "boolean"])
+def test_pandas_integers_stay_integers(dtype: str) -> None:
+    y = pd.Series([1, 0, 1], dtype=dtype)
+    found = check_labels(object(), np.zeros((3, 1)), y)
+    assert (found.dtype, found.tolist()) == (np.dtype(np.int64), [1, 0, 1])
+    y[0] = pd.NA
+    with pytest.raises(ValueError, match="y contains NaN"):
+        check_labels(object(), np.zeros((3, 1)), y)
+
+
 def test_labels_of_twenty_digits_are_refused_rather_than_rounded() -> None:
     with pytest.raises(ValueError, match="beyond 64 bits"):
         known_classes(np.array([2**64 - 1, 2**64 - 2], dtype=np.uint64))

@@ -1,9 +1,12 @@
 """The metrics against naive loops over pairs and thresholds, and against scikit-learn."""
 
 from collections.abc import Callable, Hashable
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, roc_auc_score, roc_curve
@@ -271,3 +274,38 @@ def test_the_auroc_of_each_entity_is_that_of_scikit_learn(seed: int) -> None:
 def test_the_auroc_of_entities_needs_matrices_of_one_shape() -> None:
     with pytest.raises(ValueError, match="must be rows × entities, all of one shape"):
         metrics.entity_auroc(np.zeros((4, 2)), np.zeros((4, 2), bool), np.zeros((4, 3), bool))
+
+
+@pytest.mark.parametrize("kind", [torch.tensor, lambda labels: pd.Series(labels, dtype="Int64"), tuple])
+def test_labels_may_be_tensors_and_series(kind: Callable[[list[int]], Any]) -> None:
+    found = metrics.open_set_summary(kind([0, 1, 7]), kind([0, 1, -1]), classes=[0, 1], unknown_label=-1)
+    assert set(found.values()) == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("y_true", "message"),
+    [
+        (["0", "1", "7"], "y_true holds '[01]' where classes have [01]; give both one type"),
+        (pd.DataFrame({"a": [0, 1, 7]}), "y_true must be a non-empty 1-D sequence"),
+        (pd.Series([0, 1, None], dtype="Int64"), "y_true must hold no NaN"),
+    ],
+)
+def test_labels_that_would_all_count_as_open_are_refused(y_true: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        metrics.open_set_summary(y_true, [0, 1, -1], classes=[0, 1], unknown_label=-1)
+
+
+@pytest.mark.parametrize(
+    ("familiarity", "normal", "novel", "message"),
+    [
+        ([[3.0], [1.0]], [[1], [-1]], [[-1], [1]], "normal must hold booleans, or 0 and 1"),
+        ([["3"], ["10"]], [[1], [0]], [[0], [1]], "familiarity must hold numbers"),
+        ([[3.0], [1.0]], [[1], [1]], [[0], [1]], "row 1 is normal and novel for entity 0"),
+        ([[np.nan], [1.0]], [[1], [0]], [[0], [1]], "familiarity must hold no NaN"),
+    ],
+)
+def test_the_auroc_of_entities_refuses_values_that_mean_nothing(
+    familiarity: Any, normal: Any, novel: Any, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        metrics.entity_auroc(familiarity, normal, novel)

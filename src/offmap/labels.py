@@ -19,7 +19,7 @@ def check_labels(estimator: Any, X: Any, y: ArrayLike) -> NDArray[Any]:
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     _refuse_what_numpy_changes(y)
-    labels: NDArray[Any] = as_labels(column_or_1d(_plain_strings(y), warn=True))
+    labels: NDArray[Any] = as_labels(column_or_1d(_plain_types(y), warn=True))
     check_consistent_length(X, labels)
     assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
@@ -89,9 +89,11 @@ def _kind(value: Any) -> type:
     return next((kind for kind in (str, float) if isinstance(value, kind)), type(value))
 
 
-def _plain_strings(y: Any) -> Any:
-    """NumPy's and pandas' own string types as objects, which scikit-learn knows."""
+def _plain_types(y: Any) -> Any:
+    """NumPy's and pandas' own string types as objects, which scikit-learn knows, and pandas' integers as integers."""
     kind = getattr(getattr(y, "dtype", None), "kind", "")
+    if kind in "biu" and hasattr(y, "to_numpy") and not y.isna().any():
+        return y.to_numpy(dtype=np.int64)
     return np.asarray(y, dtype=object) if kind in ("T", "O") and getattr(y, "ndim", 1) == 1 else y
 
 

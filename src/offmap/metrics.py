@@ -1,10 +1,11 @@
 """Metrics of novelty detection and of open-set classification."""
 
 from collections.abc import Hashable, Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pandas import isna
 from scipy.stats import rankdata
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score, roc_auc_score
 
@@ -243,6 +244,7 @@ def _codes(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Hasha
         raise ValueError(f"classes must be distinct and without unknown_label {unknown_label!r}, not {known}")
     if len(true) != len(pred):
         raise ValueError(f"y_true and y_pred must have the same length, not {len(true)} and {len(pred)}")
+    _require_one_type(true, known)
     if strange := [label for label in pred if label not in code and label != unknown_label]:
         raise ValueError(f"y_pred holds {strange[0]!r}, neither one of classes nor unknown_label {unknown_label!r}")
     open_code = len(known)
@@ -251,13 +253,27 @@ def _codes(y_true: Labels, y_pred: Labels, classes: Labels, unknown_label: Hasha
 
 
 def _labels(values: Labels, name: str) -> list[Hashable]:
-    # A list stays a list: NumPy would turn ["cat", -1] into two strings.
-    labels: list[Hashable] = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    if not labels or not all(isinstance(label, Hashable) for label in labels):
+    # A list stays a list: NumPy would turn ["cat", -1] into two strings. Tensors would hash by identity.
+    labels: list[Hashable] = values.tolist() if hasattr(values, "tolist") else list(values)
+    flat = getattr(values, "ndim", 1) == 1 and all(isinstance(label, Hashable) for label in labels)
+    if not flat or not labels:
         raise ValueError(f"{name} must be a non-empty 1-D sequence of labels")
-    if any(label != label for label in labels):
+    if any(_is_missing(label) for label in labels):
         raise ValueError(f"{name} must hold no NaN")
     return labels
+
+
+def _is_missing(label: Any) -> bool:
+    return label is not None and isna(label) is True
+
+
+def _require_one_type(true: list[Hashable], known: list[Hashable]) -> None:
+    """Refuses true labels that are written like a known class and are of another type: all would count as open."""
+    classes = set(known)
+    written = {str(label): label for label in known}
+    for label in set(true) - classes:
+        if str(label) in written:
+            raise ValueError(f"y_true holds {label!r} where classes have {written[str(label)]!r}; give both one type")
 
 
 def entity_auroc(familiarity: ArrayLike, normal: ArrayLike, novel: ArrayLike) -> NDArray[np.float64]:
@@ -278,12 +294,17 @@ def entity_auroc(familiarity: ArrayLike, normal: ArrayLike, novel: ArrayLike) ->
         >>> entity_auroc(familiarity, normal, novel).tolist()
         [1.0, 0.0]
     """
-    scores, high, low = np.asarray(familiarity), np.asarray(normal, dtype=bool), np.asarray(novel, dtype=bool)
+    scores, high, low = _matrix(familiarity), _mask("normal", normal), _mask("novel", novel)
     if scores.ndim != 2 or not scores.shape == high.shape == low.shape:
         raise ValueError(
             "familiarity, normal and novel must be rows × entities, all of one shape; got "
             f"{scores.shape}, {high.shape} and {low.shape}"
         )
+    if (both := high & low).any():
+        row, entity = np.argwhere(both)[0].tolist()
+        raise ValueError(f"row {row} is normal and novel for entity {entity}; it must be one of them, or neither")
+    if np.isnan(scores[high | low]).any():
+        raise ValueError("familiarity must hold no NaN where a row is normal or novel")
     found = np.full(scores.shape[1], np.nan)
     for entity, (values, above, below) in enumerate(zip(scores.T, high.T, low.T, strict=True)):
         n_above, n_below = int(above.sum()), int(below.sum())
@@ -291,3 +312,18 @@ def entity_auroc(familiarity: ArrayLike, normal: ArrayLike, novel: ArrayLike) ->
             ranks = rankdata(np.concatenate([values[above], values[below]]))[:n_above]
             found[entity] = (ranks.sum() - n_above * (n_above + 1) / 2) / (n_above * n_below)
     return found
+
+
+def _matrix(familiarity: ArrayLike) -> NDArray[Any]:
+    scores = np.asarray(familiarity)
+    if scores.dtype.kind not in "biuf":
+        raise ValueError(f"familiarity must hold numbers; got {scores.dtype}")
+    return scores
+
+
+def _mask(name: str, values: ArrayLike) -> NDArray[np.bool_]:
+    given = np.asarray(values)
+    mask = given.astype(bool)
+    if not np.array_equal(given, mask):
+        raise ValueError(f"{name} must hold booleans, or 0 and 1; -1 for the other kind would count as true")
+    return mask

@@ -31,11 +31,11 @@ def test_features_get_mean_0_and_deviation_1(noise: Array, spread: float, mean: 
     np.testing.assert_allclose(standardised(X)[:, free], expected[:, free], rtol=1e-5, atol=1e-5 + rounding)
 
 
-@pytest.mark.parametrize("value", [0.0, 5.0, 0.1, -1e-3])
-def test_a_constant_feature_is_only_shifted(value: float) -> None:
+@pytest.mark.parametrize(("value", "size"), [(0.0, 1.0), (5.0, 1.0), (0.1, 0.1), (-1e-3, 1e-3)])
+def test_a_constant_feature_is_shifted_and_divided_by_its_size_if_that_is_small(value: float, size: float) -> None:
     X = np.full((1000, 1), value, dtype=np.float32)
     assert (standardised(X) == 0).all()
-    np.testing.assert_allclose(standardised(X, X + np.float32(2)), 2.0, rtol=1e-6)
+    np.testing.assert_allclose(standardised(X, X + np.float32(2)), 2.0 / size, rtol=1e-6)
 
 
 def test_a_single_row_is_constant() -> None:
@@ -66,3 +66,9 @@ def test_the_measures_are_saved_with_the_network_and_not_trained() -> None:
         "scale": [1.0, 2.0],
     }
     assert list(layer.parameters()) == []
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-3, 1.0, 1e3])
+def test_a_change_of_a_constant_counts_in_any_unit(unit: float) -> None:
+    layer = Standardise(1).fit(torch.full((5, 1), unit))
+    assert layer(torch.tensor([[100 * unit]])).item() >= 98

@@ -61,6 +61,8 @@ def test_a_line_of_the_journal_that_was_cut_short_is_a_part_that_is_not_done(tmp
     lines = journal.read_bytes().splitlines(keepends=True)
     for end in range(1, 12):
         journal.write_bytes(b"".join(lines[:end]) + lines[end][: 7 * end])
+        for later in sorted(out.glob("part-*"))[end:]:
+            later.unlink()
         assert score_files(model, source, out, part_rows=PART, resume=True).rows == 1000
         assert journal.read_bytes() == b"".join(lines)
         pd.testing.assert_frame_equal(pd.read_parquet(out), in_memory(model, numbers(1000, seed=1)), check_exact=True)
@@ -160,6 +162,50 @@ def test_another_job_and_a_changed_file_cannot_be_resumed(tmp_path: Path) -> Non
     (source / "0.parquet").unlink()
     with pytest.raises(ValueError, match=r"cannot resume: .*0\.parquet is not at its place"):
         score_files(fitted(), source, out, part_rows=PART, resume=True)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("name", ["part-00000.parquet", "part-train.parquet"])
+def test_parts_of_others_are_never_removed(tmp_path: Path, name: str, resume: bool) -> None:
+    source, out = folder_of(tmp_path), tmp_path / "shards"
+    out.mkdir()
+    (out / name).write_bytes((source / "0.parquet").read_bytes())
+    with pytest.raises(FileExistsError, match=f"shards: it holds {name}"):
+        score_files(fitted(), source, out, resume=resume)
+    assert [each.name for each in out.iterdir()] == [name]
+    assert (out / name).read_bytes() == (source / "0.parquet").read_bytes()
+
+
+def test_a_finished_folder_takes_no_parts_of_others(tmp_path: Path) -> None:
+    source, out = folder_of(tmp_path), tmp_path / "scores"
+    score_files(fitted(), source, out, part_rows=PART)
+    (out / "part-99999.parquet").write_bytes(b"mine")
+    with pytest.raises(FileExistsError, match=r"it holds part-99999\.parquet"):
+        score_files(fitted(), source, out, part_rows=PART, resume=True)
+    assert (out / "part-99999.parquet").read_bytes() == b"mine"
+
+
+def test_a_folder_that_was_there_stays_if_a_run_fails(tmp_path: Path) -> None:
+    source = tmp_path / "bad.csv"
+    source.write_text("u,v\nx,1\n")
+    (tmp_path / "mine").mkdir()
+    for name in ("mine", "new"):
+        with pytest.raises(ValueError, match="x"):
+            score_files(fitted(), source, tmp_path / name)
+    assert (tmp_path / "mine").is_dir()
+    assert not any((tmp_path / "mine").iterdir())
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_file_of_a_list_is_not_written_over(tmp_path: Path) -> None:
+    file = folder_of(tmp_path) / "0.parquet"
+    before = file.read_bytes()
+    with pytest.raises(ValueError, match="it is read as well; name another place"):
+        score_files(fitted(), [file], file)
+    for given in ([file], file):
+        with pytest.raises(ValueError, match=r"0\.parquet lies in it and is read"):
+            score_files(fitted(), given, file.parent)
+    assert file.read_bytes() == before
 
 
 def test_a_folder_of_other_files_and_one_in_use_are_left_alone(tmp_path: Path) -> None:

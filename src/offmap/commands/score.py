@@ -26,7 +26,7 @@ from offmap.commands.options import (
     Trust,
 )
 from offmap.commands.streaming import EngineName, RayAddress, Resume, RowData, Stream, Workers
-from offmap.commands.thresholds import AUTO, at_threshold, rate_of
+from offmap.commands.thresholds import AUTO, at_threshold, chosen, rate_of
 from offmap.outputs import json_line, require_scores_out
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class _Table:
     top: int | None
     explain: int
     reference: str | None
-    suggest: bool
+    alpha: Any
     known: str | None
 
     def of(self, model: "Estimator", data: str, roles: "Roles", tell: Callable[[str], None]) -> "pd.DataFrame":
@@ -57,9 +57,11 @@ class _Table:
             verdict = suggested = None
             if self.known is not None:
                 known = open_rows(model, self.known, roles, scoring=True)
-                verdict, suggested = assess_with_known(model, opened, known, suggest=self.suggest)
-            elif self.suggest:
+                verdict, suggested = assess_with_known(model, opened, known, alpha=self.alpha)
+            elif self.alpha == AUTO:
                 model, suggested = at_suggested_rate(model, opened)
+            else:
+                model = at_threshold(model, self.alpha)
             if suggested is not None:
                 tell(str(suggested))
             frame = score_rows(model, opened, new_entities=self.new_entities, top=self.top, verdict=verdict)
@@ -104,25 +106,27 @@ def score(
     not fit in memory.
     """
     stream = Stream(resume=resume, engine=engine, workers=workers, ray_address=ray_address)
+    beside = [spec for spec in (known, reference) if spec is not None]
     if out is not None:
-        require_scores_out(out, [str(model), data])
-    require_present(model, data, *([] if known is None else [known]))
+        require_scores_out(out, [str(model), data, *beside])
+    _require_used(reference, explain, as_json, as_lines, out)
+    require_present(model, data, *beside)
     from offmap.workflow import load_model, write_frame
 
     with terminal.messages(quiet) as tell:
-        suggest = alpha == AUTO
-        if suggest and budget is not None:
+        if alpha == AUTO and budget is not None:
             raise ValueError("give either --alpha or --budget")
-        whole = top is not None or bool(explain) or new_entities == "add" or suggest or known is not None
+        whole = top is not None or bool(explain) or new_entities == "add" or alpha == AUTO or known is not None
         in_batches = stream.serves(data, out, whole)
-        loaded = at_threshold(load_model(model, trust or ()), rate_of(alpha), budget)
+        loaded, rate = load_model(model, trust or ()), chosen(rate_of(alpha), budget)
+        _require_entities(loaded, new_entities)
         roles = roles_of(text, label, entity, keep=keep)
         if in_batches:
             assert out is not None
             require_entity_role(loaded, roles)
-            rows, novel = stream.run(loaded, data, out, roles, new_entities, trust or ())
+            rows, novel = stream.run(at_threshold(loaded, rate), data, out, roles, new_entities, trust or ())
         else:
-            table = _Table(new_entities, top, explain, reference, suggest, known)
+            table = _Table(new_entities, top, explain, reference, AUTO if alpha == AUTO else rate, known)
             frame = table.of(loaded, data, roles, tell)
             rows, novel = len(frame), int(frame["novel"].sum())
             if out is None:
@@ -131,6 +135,24 @@ def score(
         tell(f"wrote {rows} rows to {out}, {novel} of them novel")
     if as_json:
         terminal.write(terminal.to_json({"out": str(out), "rows": rows, "novel": novel}))
+
+
+def _require_used(reference: str | None, explain: int, as_json: bool, as_lines: bool, out: Path | None) -> None:
+    """Refuses options that would have no effect."""
+    if reference is not None and not explain:
+        raise ValueError("--reference is what explanations compare with; add --explain, or leave it out")
+    if as_lines and as_json:
+        raise ValueError("give either --json or --jsonl")
+    if as_lines and out is not None:
+        raise ValueError("--jsonl prints to standard output; for a file of JSON lines, give --out a name in .jsonl")
+
+
+def _require_entities(model: "Estimator", new_entities: str) -> None:
+    """Refuses a rule for unknown entities where the model knows none."""
+    from offmap.collaborative.base import EntityDetector
+
+    if new_entities != "flag" and not isinstance(model, EntityDetector):
+        raise ValueError(f"--new-entities is for models of entities; a {type(model).__name__} knows none")
 
 
 def _print(frame: "pd.DataFrame", as_json: bool, as_lines: bool) -> None:

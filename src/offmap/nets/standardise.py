@@ -7,7 +7,9 @@ from torch import Tensor, nn
 
 
 class Standardise(nn.Module):
-    r"""Maps each feature to $(x - \mu) / \sigma$ of the rows it was fitted on; a constant feature is only shifted.
+    r"""Maps each feature to $(x - \mu) / \sigma$ of the rows it was fitted on.
+
+    A constant feature is only shifted; a small one is divided by its size, so that a change counts in any unit.
 
     Example:
         >>> layer = Standardise(2).fit(torch.tensor([[0.0, 5.0], [2.0, 5.0]]))
@@ -34,7 +36,8 @@ class Standardise(nn.Module):
         resolution = torch.finfo(torch.float32).eps * mean.abs()
         constant = scale <= resolution + 1e-30
         self.mean.copy_(mean)
-        self.scale.copy_(torch.where(constant, resolution.clamp(min=1), scale))
+        size = torch.where(mean == 0, 1.0, mean.abs().clamp(max=1))
+        self.scale.copy_(torch.where(constant, torch.maximum(resolution, size), scale))
         return self
 
     def forward(self, X: Tensor) -> Tensor:

@@ -43,9 +43,10 @@ class Results:
 
         If one file is wanted, it is there when the block ends without an error.
         """
+        made = not self.folder.exists()
         self.folder.mkdir(exist_ok=True)
-        if self._others():
-            raise FileExistsError(f"cannot write to {self.folder}: it holds {self._others()[0]}; name another folder")
+        if others := self._others():
+            raise FileExistsError(f"cannot write to {self.folder}: it holds {others[0]}; name another folder")
         with locked(self.journal.path) as free:
             if not free:
                 raise WorkFailed(f"another process is writing to {self.folder}; wait until it ends")
@@ -57,7 +58,14 @@ class Results:
                     self._finish(files)
             finally:
                 if not self.journal.done and not self._parts():
-                    shutil.rmtree(self.folder, ignore_errors=True)
+                    self._leave(made)
+
+    def _leave(self, made: bool) -> None:
+        """Removes what a run without results has made; a folder that was there before stays."""
+        if made:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        else:
+            self.journal.path.unlink(missing_ok=True)
 
     def _begin(self, resume: bool) -> None:
         job, done = self.journal.left()
@@ -126,5 +134,9 @@ class Results:
         return sorted(path for path in self.folder.glob(f"part-*{self.suffix}"))
 
     def _others(self) -> list[str]:
-        """What the folder holds besides parts."""
-        return [name for name in sorted(os.listdir(self.folder)) if not name.startswith((".part-", "part-", JOURNAL))]
+        """What the folder holds besides the parts that its journal tells of; parts of others are theirs."""
+        own = {JOURNAL}
+        if self.journal.path.exists():
+            # A part is on disk before the journal says so.
+            own |= {self._part(number).name for number in range(len(self.journal.left()[1]) + 1)}
+        return [name for name in sorted(os.listdir(self.folder)) if name not in own and not name.startswith(".part-")]

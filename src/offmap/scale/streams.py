@@ -140,9 +140,16 @@ def score_batches(
 
 
 def _require_apart(out: Path, source: Paths) -> None:
-    """Refuses to write into a folder that is read: a resumed run would take its own scores for data."""
-    if isinstance(source, str | os.PathLike) and out.resolve().is_relative_to(Path(source).resolve()):
-        raise ValueError(f"{out} lies in the folder {os.fspath(source)}, which is read; name another place")
+    """Refuses to write over what is read, or into a folder that is read: a resumed run would take scores for data."""
+    target = out.resolve()
+    for given in [source] if isinstance(source, str | os.PathLike) else source:
+        read = Path(given).resolve()
+        if target == read:
+            raise ValueError(f"cannot write {out}: it is read as well; name another place")
+        if target.is_relative_to(read):
+            raise ValueError(f"{out} lies in the folder {os.fspath(given)}, which is read; name another place")
+        if read.is_relative_to(target):
+            raise ValueError(f"cannot write to {out}: {os.fspath(given)} lies in it and is read; name another place")
 
 
 @contextmanager

@@ -28,7 +28,7 @@ def assess(model: Estimator, data: Data) -> Verdict:
 
 
 def assess_with_known(
-    model: Estimator, data: Data, known: Data, *, suggest: bool
+    model: Estimator, data: Data, known: Data, *, alpha: float | Literal["auto"] | None = None
 ) -> tuple[Verdict, SuggestedRate | None]:
     """Judges the rows together, beside rows of known classes that the model has not seen.
 
@@ -36,14 +36,14 @@ def assess_with_known(
         model: A fitted model.
         data: The rows, normal and novel ones as they come.
         known: The rows of known classes.
-        suggest: Whether to take the false-alarm rate that the rows suggest; it is then returned as well.
+        alpha: False-alarm rate; by default the model's. "auto" takes the one that the rows suggest, which is then
+            returned as well.
     """
     for given in (data, known):
         require_readable(model, given)
-    alpha: Literal["auto"] | None = "auto" if suggest else None
     verdict = assess_together(model, rows_for(model, data), rows_for(model, known), alpha=alpha)
     assert verdict.p_value is not None
-    return verdict, suggest_rate(verdict.p_value) if suggest else None
+    return verdict, suggest_rate(verdict.p_value) if alpha == "auto" else None
 
 
 def at_suggested_rate(model: Estimator, data: Data) -> tuple[Estimator, SuggestedRate]:
