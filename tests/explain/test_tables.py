@@ -71,3 +71,11 @@ def test_dates_are_told_by_the_time_of_day_that_is_usual() -> None:
     low, high = dict(zip(found.parts, found.usual, strict=True))["time"]
     assert "08:00" < low <= high < "20:00"
     assert top_reasons(model, row, KNOWN, k=1)["reason_1"][0].startswith("time: ")
+
+
+def test_a_row_that_is_no_table_is_refused() -> None:
+    X = RNG.normal(size=(200, 3))
+    model = MahalanobisDetector(random_state=0).fit(X)
+    for rows, reference, name in ((X[0], X, "X"), (X[:1], X[0], "reference")):
+        with pytest.raises(ValueError, match=rf"{name} must have the shape \(n, d\)"):
+            explain(model, rows, reference=reference)

@@ -36,6 +36,9 @@ class Columns(Composition):
             reference = pd.DataFrame(reference, columns=X.columns)
         self._X: Any = X if self._named else np.asarray(X)
         self._reference: Any = reference if self._named else np.asarray(reference)
+        for name, rows in (("X", self._X), ("reference", self._reference)):
+            if rows.ndim != 2:
+                raise ValueError(f"{name} must have the shape (n, d), [row] for one row; got the shape {rows.shape}")
         if self._X.shape[1] != self._reference.shape[1]:
             raise ValueError(f"reference must have the {self._X.shape[1]} columns of X; got {reference.shape[1]}")
         self._names = _checked_names(feature_names, X, self._X.shape[1])

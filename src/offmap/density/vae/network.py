@@ -68,7 +68,8 @@ class VAE(nn.Module):
     ) -> None:
         super().__init__()
         self.likelihood = LIKELIHOODS[likelihood](shape)
-        # One latent draw for all rows and calls: scores estimate the bound without bias, yet never change.
+        # One latent draw for all rows and calls, so that scores never change. It compares rows; the mean of the bound
+        # over rows is off by as much as this draw is.
         self.register_buffer("draw", torch.randn(latent_dim))
         if network == "mlp":
             width = math.prod(shape)
