@@ -52,8 +52,8 @@ DRAWS: dict[str, tuple[str, Callable[[Any, int], Any]]] = {
     "FGAN.sample": ("fgan", lambda model, seed: model.sample(100, random_state=seed)),
     "AmortisedSVGD.sample": ("amortised svgd", lambda model, seed: model.sample(100, random_state=seed)),
     "SVGD.sample": ("svgd", lambda model, seed: model.sample(30, random_state=seed)),
-    "BinaryVAE.elbo, ras": ("ras posterior", lambda model, seed: model.elbo(BINARY, seed=seed)),
-    "BinaryVAE.elbo, gaussian": ("gaussian posterior", lambda model, seed: model.elbo(BINARY, seed=seed)),
+    "BinaryVAE.elbo, ras": ("ras posterior", lambda model, seed: model.elbo(BINARY, random_state=seed)),
+    "BinaryVAE.elbo, gaussian": ("gaussian posterior", lambda model, seed: model.elbo(BINARY, random_state=seed)),
     "BinaryVAE.log_likelihood": ("ras posterior", lambda model, seed: model.log_likelihood(BINARY, 20, seed)),
     "BinaryVAE.sample_posterior": ("ras posterior", lambda model, seed: model.sample_posterior(BINARY, 3, seed)),
     "SoftQAgent.sample": ("agent", lambda model, seed: model.sample(STATES, 5, torch_rng(seed))),
@@ -120,3 +120,43 @@ def test_models_without_a_generator_are_saved_and_loaded(key: str, fitted: dict[
 def test_without_a_seed_every_call_draws_anew(fitted: dict[str, Any]) -> None:
     assert not np.array_equal(fitted["ras"].sample(10), fitted["ras"].sample(10))
     assert not torch.equal(fitted["agent"].sample(STATES), fitted["agent"].sample(STATES))
+
+
+@pytest.mark.parametrize("key", ["ras", "fgan", "amortised svgd", "svgd"])
+@pytest.mark.parametrize("wrong", [-1, 0.5, "zero"])
+def test_a_seed_that_is_none_is_named(key: str, wrong: Any, fitted: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="random_state must be None, an integer at least 0 or a NumPy generator; got"):
+        fitted[key].sample(3, random_state=wrong)
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda: RAS(log_density=gaussian, random_state=-1).fit(),
+        lambda: AmortisedSVGD(log_density=gaussian, random_state=-1).fit(),
+        lambda: SVGD(log_density=gaussian, random_state=-1).fit(),
+        lambda: FGAN(random_state=-1).fit(ROWS),
+        lambda: BinaryVAE(random_state=-1).fit(BINARY),
+        lambda: SoftQAgent(random_state=-1).fit(Plane(n_envs=2)),
+    ],
+)
+def test_a_negative_seed_of_a_fit_is_named(fit: Callable[[], Any]) -> None:
+    with pytest.raises(ValueError, match="random_state must be an integer at least 0 or None; got -1"):
+        fit()
+
+
+@pytest.mark.parametrize("method", ["elbo", "log_likelihood", "sample_posterior"])
+def test_the_draws_of_a_posterior_follow_random_state(method: str, fitted: dict[str, Any]) -> None:
+    call = getattr(fitted["ras posterior"], method)
+    assert np.array_equal(call(BINARY), call(BINARY, random_state=np.int64(0)))
+    assert not np.array_equal(call(BINARY), call(BINARY, random_state=1))
+    assert not np.array_equal(call(BINARY, random_state=None), call(BINARY, random_state=None))
+    with pytest.raises(ValueError, match="random_state must be an integer at least 0 or None; got -1"):
+        call(BINARY, random_state=-1)
+
+
+def test_an_integer_seeds_the_generator_of_a_posterior_itself(fitted: dict[str, Any]) -> None:
+    model = fitted["ras posterior"]
+    with torch.no_grad():
+        expected = model.model_.posterior.draw(torch.from_numpy(BINARY[:5]), 3, torch.Generator().manual_seed(7))
+    assert np.array_equal(model.sample_posterior(BINARY[:5], 3, random_state=7), expected.double().numpy())

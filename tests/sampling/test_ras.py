@@ -13,6 +13,7 @@ from torch import Tensor
 import offmap
 from offmap.sampling import RAS
 from offmap.sampling.ras_losses import RASLosses
+from offmap.train import TrainingError
 
 SMALL: dict[str, Any] = {"hidden": (32, 32), "steps": 300, "batch_size": 128, "lr": 3e-3, "random_state": 0}
 
@@ -200,6 +201,7 @@ def test_other_divergences_learn_too(divergence: Any) -> None:
         (lambda x: -x.square(), r"shape \(64,\), one value per point; got shape \(64, 2\)"),
         (lambda x: 3.0, "got a float"),
         (lambda x: -x.detach().square().sum(1), "differentiable"),
+        (lambda x: -np.square(x).sum(1), "log_density must be differentiable: compute it with torch"),
         (lambda x: torch.zeros(len(x), requires_grad=True), "depend on the points"),
         (lambda x: -x.abs().sum(1).sub(x.abs().sum(1).detach()).sqrt(), "finite gradient"),
     ],
@@ -218,6 +220,11 @@ def test_a_log_density_that_cannot_be_used_is_refused(log_density: Any, message:
         ({"support": (1.0, -1.0)}, "support must be finite"),
         ({"support": ((0.0, 0.0, 0.0), 1.0)}, "support must hold"),
         ({"support": (0.0,)}, "support must be a pair"),
+        ({"support": 1.0}, r"support must be a pair \(lower, upper\), such as \(0, 1\) or .*; got 1.0"),
+        ({"support": "01"}, r"support must be a pair \(lower, upper\), such as .*; got '01'"),
+        ({"support": ("low", "high")}, r"support must be a pair .*; got \('low', 'high'\)"),
+        ({"support": ((0.0, 0.0, 0.0), (1.0, 1.0))}, "support must hold one number or 2 numbers per bound"),
+        ({"support": np.zeros((2, 3))}, r"support must hold .*; got array\(\[\[0., 0., 0.\], \[0., 0., 0.\]\]\)"),
     ],
 )
 def test_parameters_are_checked(parameters: dict[str, Any], message: str) -> None:
@@ -232,6 +239,8 @@ def test_bad_calls_are_refused(fitted: RAS) -> None:
         fitted.sample(3, [1.0])
     with pytest.raises(ValueError, match=r"X must be \(n, 2\)"):
         fitted.log_prob_estimate([[1.0]])
+    with pytest.raises(ValueError, match="X must hold finite numbers"):
+        fitted.log_prob_estimate([[1.0, np.nan]])
 
 
 def test_the_cycle_term_ends_with_the_annealing_share() -> None:
@@ -268,3 +277,79 @@ def test_the_critic_sees_points_in_units_of_its_resolution() -> None:
     critic = RAS(log_density=gaussian, dim=2, support=box, **settings).fit().critic_
     corners = critic.rescale(torch.tensor(box))
     torch.testing.assert_close(corners, torch.tensor([[-10.0, -10.0], [10.0, 10.0]]), rtol=1e-3, atol=0)
+
+
+def flat(x: Tensor) -> Tensor:
+    return 0 * x.sum(1)
+
+
+def test_the_estimated_density_is_zero_outside_of_the_support() -> None:
+    sampler = RAS(log_density=flat, dim=1, support=(0.1, 0.7), **SMALL | {"steps": 20}).fit()
+    found = sampler.log_prob_estimate([[0.4], [0.0999], [0.7001], [50.0]])
+    assert np.isfinite(found).tolist() == [True, False, False, False]
+    assert (found[1:] == -np.inf).all()
+    # Rounding puts the largest samples above 0.7 in single precision.
+    top = sampler.generator_.squash(torch.tensor([[30.0], [-30.0]]))
+    assert np.isfinite(sampler.log_prob_estimate(top.numpy())).all()
+
+
+def test_the_box_may_have_bounds_per_dimension() -> None:
+    sampler = RAS(log_density=flat, dim=2, support=((0, -1), (10, 1)), **SMALL | {"steps": 3}).fit()
+    found = sampler.log_prob_estimate([[9.0, 0.0], [0.5, -2.0], [11.0, 0.0]])
+    assert (found == -np.inf).tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    "support", [[-1, 3], np.array([-1.0, 3.0]), np.array([[-1, -1], [3, 3]]), torch.tensor([-1, 3])]
+)
+def test_a_support_may_be_a_list_or_an_array(support: Any, tmp_path: Path) -> None:
+    settings = SMALL | {"steps": 3, "log_density": gaussian, "dim": 2}
+    expected = RAS(support=(-1, 3), **settings).fit().sample(5, random_state=0)
+    sampler = RAS(support=support, **settings).fit()
+    assert np.array_equal(sampler.sample(5, random_state=0), expected)
+    sampler.save(tmp_path / "ras.safetensors")
+    assert np.array_equal(offmap.load(tmp_path / "ras.safetensors").sample(5, random_state=0), expected)
+
+
+@pytest.mark.parametrize("contexts", [None, np.zeros((20, 2))])
+def test_a_log_density_in_double_precision_gives_the_samples_of_single_precision(contexts: Any) -> None:
+    """The density is exact in both precisions, and so are its gradients."""
+
+    def single(x: Tensor, context: Any = None) -> Tensor:
+        return x.sum(1) / 4
+
+    def double(x: Tensor, context: Any = None) -> Tensor:
+        return single(x).double()
+
+    asked = None if contexts is None else contexts[0]
+    drawn = [
+        RAS(log_density=density, dim=2, support=(0, 1), **SMALL | {"steps": 20})
+        .fit(contexts)
+        .sample(50, asked, random_state=0)
+        for density in (single, double)
+    ]
+    assert np.array_equal(drawn[0], drawn[1])
+
+
+@pytest.mark.parametrize("value", [-math.inf, math.nan])
+@pytest.mark.parametrize("changes", [{}, {"components": 1}, {"divergence": "gan"}])
+def test_training_that_meets_an_unusable_value_blames_the_log_density(value: float, changes: dict[str, Any]) -> None:
+    """No sample of the 64 that are checked first lies beyond 3.2."""
+
+    def cut(x: Tensor) -> Tensor:
+        return torch.where(x[:, 0] > 3.2, value, -x[:, 0].square() / 2)
+
+    with pytest.raises(
+        TrainingError, match=rf"log_density is {value} at \d+ of 128 samples; .*pass the box as support"
+    ):
+        RAS(log_density=cut, dim=1, **SMALL | {"steps": 200} | changes).fit()
+
+
+def test_samples_that_diverge_are_not_blamed_on_impossible_points() -> None:
+    def steep(x: Tensor) -> Tensor:
+        """Its gradient is nan beyond 3, where no sample is checked first."""
+        beyond = torch.where(x[:, 0] > 3, x[:, 0] - x[:, 0].detach(), 1.0)
+        return -x[:, 0].square() / 2 + beyond.sqrt()
+
+    with pytest.raises(TrainingError, match=r"the samples became nan or infinite; .* the gradient of log_density"):
+        RAS(log_density=steep, dim=1, **SMALL | {"steps": 200}).fit()

@@ -1,5 +1,7 @@
 """The SVGD direction against a naive loop, and particles against a known posterior."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ from torch import Tensor
 
 from offmap.sampling import SVGD, AmortisedSVGD
 from offmap.sampling.stein import score, svgd_direction
+from offmap.train import TrainingError
 
 
 def naive(x: Tensor, scores: Tensor, y: Tensor, bandwidth: float) -> Tensor:
@@ -80,3 +83,36 @@ def test_particles_are_repeated_equally_often() -> None:
     _, counts = np.unique(sampler.sample(25, random_state=0), return_counts=True)
     assert sorted(counts) == [2] * 5 + [3] * 5
     assert len(np.unique(sampler.sample(4, random_state=0))) == 4
+
+
+def cut(x: Tensor) -> Tensor:
+    """Zero beyond 2.5, which no initial sample reaches."""
+    return torch.where(x[:, 0] > 2.5, -torch.inf, -(x[:, 0] - 2).square() / 2)
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        SVGD(log_density=cut, dim=1, scale=0.5, particles=50, steps=200, random_state=0),
+        AmortisedSVGD(
+            log_density=cut, dim=1, scale=0.5, hidden=(16,), steps=150, batch_size=64, lr=1e-2, random_state=0
+        ),
+    ],
+)
+def test_samples_where_the_density_is_zero_are_refused(sampler: Any) -> None:
+    with pytest.raises(TrainingError, match=r"log_density is -inf at .* samples; use RAS with .* support"):
+        sampler.fit()
+
+
+def test_particles_that_diverge_are_refused() -> None:
+    def unbounded(x: Tensor) -> Tensor:
+        return x[:, 0].abs().pow(4)
+
+    with pytest.raises(TrainingError, match=r"log_density is inf|the samples became nan or infinite"):
+        SVGD(log_density=unbounded, dim=1, steps=60, lr=1e30, particles=10, random_state=0).fit()
+
+
+def test_a_log_density_of_numpy_is_refused_by_both() -> None:
+    for sampler in (SVGD, AmortisedSVGD):
+        with pytest.raises(ValueError, match="log_density must be differentiable"):
+            sampler(log_density=lambda x: -np.square(x).sum(1), random_state=0).fit()

@@ -3,14 +3,18 @@
 from dataclasses import dataclass
 from typing import Self
 
+import torch
 from torch import Tensor
 
 from offmap.random_state import local_seed
 from offmap.sampling.generator_sampler import GeneratorSampler
 from offmap.sampling.log_density import LogDensity, require_log_density, require_usable
-from offmap.sampling.stein import score, svgd_direction
+from offmap.sampling.stein import require_reached, score, svgd_direction
 from offmap.sampling.training import adam, train_steps
 from offmap.train import Batch, descend
+
+# Samples of the trained generator at which the density must not be zero.
+_CHECKED = 4096
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -38,7 +42,11 @@ class AmortisedSVGD(GeneratorSampler):
     log_density: LogDensity | None = None
 
     def fit(self) -> Self:
-        """Trains the sampler."""
+        """Trains the sampler.
+
+        Raises:
+            TrainingError: Samples of the trained generator lie where the density is zero.
+        """
         seed = self._begin_fit()
         density = require_log_density(self.log_density)
         with local_seed(seed):
@@ -54,6 +62,8 @@ class AmortisedSVGD(GeneratorSampler):
             step = descend(optimizer, objective)
             state = {"generator": self.generator_, "optimizer": optimizer}
             self.history_ = train_steps(lambda progress: step(()), self.steps, state, "AmortisedSVGD")
+            with torch.no_grad():
+                require_reached(density, self.generator_.draw(_CHECKED))
         return self
 
     def _build(self) -> None:

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from offmap import parameters, persist
-from offmap.parameters import Count, Positive, Repeats
+from offmap.parameters import Count, Natural, Positive, Repeats
 from offmap.random_state import draw_seed, local_seed
-from offmap.sampling.draws import require_count
+from offmap.sampling.draws import require_count, torch_rng
 from offmap.sampling.latent_model import LatentModel
 from offmap.sampling.networks import smooth_mlp
 from offmap.sampling.posterior import GaussianPosterior, Posterior, RASPosterior
@@ -72,7 +72,7 @@ class BinaryVAE(BaseEstimator):
     lr: Positive = 1e-3
     critic_lr: Positive = 3e-3
     critic_steps: Count = 2
-    random_state: int | None = None
+    random_state: Natural | None = None
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fits the model to rows of zeros and ones; ``y`` is ignored."""
@@ -89,39 +89,58 @@ class BinaryVAE(BaseEstimator):
             )
         return self
 
-    def elbo(self, X: ArrayLike, rounds: int = 8, seed: int = 0) -> FloatArray:
+    def elbo(self, X: ArrayLike, rounds: int = 8, random_state: int | None = 0) -> FloatArray:
         """Estimates the evidence lower bound of each row, in nats; with "ras" the estimate relies on the critic.
 
         Args:
             X: Rows of zeros and ones.
             rounds: How many times ``particles`` latent vectors are drawn per row; more gives a smoother estimate.
-            seed: Seed of the draws.
+            random_state: Seed of the draws; None draws anew at every call.
         """
         require_count("rounds", rounds)
 
         def mean_elbo(rows: Tensor, rng: torch.Generator) -> Tensor:
             return torch.stack([self.model_.elbo(rows, rng).mean(1) for _ in range(rounds)]).mean(0)
 
-        return self._in_chunks(X, mean_elbo, seed)
+        return self._in_chunks(X, mean_elbo, random_state)
 
-    def log_likelihood(self, X: ArrayLike, draws: int = 1000, seed: int = 0) -> FloatArray:
-        r"""Estimates $\log p(x)$ of each row in nats, from below, by importance sampling with ``draws`` per row."""
+    def log_likelihood(self, X: ArrayLike, draws: int = 1000, random_state: int | None = 0) -> FloatArray:
+        r"""Estimates $\log p(x)$ of each row in nats, from below, by importance sampling.
+
+        All rows of a call share one stream of random numbers. So the estimate of a row changes with the rows beside it,
+        by as much as with another seed: about a nat where the model is barely trained and its posterior far from the
+        true one, which more ``draws`` do not mend. To score a row by itself, pass it alone.
+
+        Args:
+            X: Rows of zeros and ones.
+            draws: Latent vectors per row; more raise the estimate towards $\log p(x)$ and make it smoother.
+            random_state: Seed of the draws; None draws anew at every call.
+        """
         require_count("draws", draws)
-        return self._in_chunks(X, lambda rows, rng: self.model_.log_evidence(rows, draws, rng=rng), seed)
+        return self._in_chunks(X, lambda rows, rng: self.model_.log_evidence(rows, draws, rng=rng), random_state)
 
-    def sample_posterior(self, X: ArrayLike, count: int = 1, seed: int = 0) -> FloatArray:
-        """Draws ``count`` latent vectors per row, ``(n, count, latent)``."""
+    def sample_posterior(self, X: ArrayLike, count: int = 1, random_state: int | None = 0) -> FloatArray:
+        """Draws ``count`` latent vectors per row, ``(n, count, latent)``.
+
+        Args:
+            X: Rows of zeros and ones.
+            count: Latent vectors per row.
+            random_state: Seed of the draws; None draws anew at every call.
+        """
         require_count("count", count)
-        return self._in_chunks(X, lambda rows, rng: self.model_.posterior.draw(rows, count, rng), seed)
+        return self._in_chunks(X, lambda rows, rng: self.model_.posterior.draw(rows, count, rng), random_state)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the fitted model to one safetensors file, which ``offmap.load`` reads."""
         check_is_fitted(self, "model_")
         persist.save(self, path)
 
-    def _in_chunks(self, X: ArrayLike, score: Callable[[Tensor, torch.Generator], Tensor], seed: int) -> FloatArray:
+    def _in_chunks(
+        self, X: ArrayLike, score: Callable[[Tensor, torch.Generator], Tensor], random_state: int | None
+    ) -> FloatArray:
         check_is_fitted(self, "model_")
-        rng = torch.Generator().manual_seed(seed)
+        parameters.require("random_state", random_state, Natural | None)
+        rng = torch_rng() if random_state is None else torch.Generator().manual_seed(int(random_state))
         with torch.no_grad():
             parts = [score(rows, rng) for rows in self._checked_rows(X).split(_CHUNK)]
         return torch.cat(parts).double().numpy()

@@ -11,9 +11,11 @@ from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import spectral_norm
 
+from offmap.nets import Standardise
 from offmap.parameters import Count, NonNegative, Positive
 from offmap.random_state import local_seed
 from offmap.ratio import ratio_loss
+from offmap.sampling.data_units import Unstandardise, column_units
 from offmap.sampling.divergences import OBJECTIVES, Divergence
 from offmap.sampling.generator_sampler import GeneratorSampler
 from offmap.sampling.networks import Critic, smooth_mlp
@@ -33,6 +35,11 @@ class FGAN(GeneratorSampler):
     generator maximises $\mathbb{E}\, g(w(x)) - \lambda\, \mathbb{E} \|\varepsilon - \mu_\psi(x)\|^2$. The second term
     bounds the entropy of the samples from below: the noise cannot be recovered from samples that have collapsed onto
     a few points.
+
+    Networks learn columns that are near 0 and about as large as ``scale``. A column whose mean is more than 5 times the
+    larger of its standard deviation and ``scale`` away from 0, or whose standard deviation is more than 10 times
+    larger or smaller than ``scale``, is therefore learnt in units in which its mean is 0 and its standard deviation
+    ``scale``. Other columns are learnt as they are, and samples are always in the units of the data.
 
     Args:
         divergence: The divergence that the generator minimises: "gan" maximises $\log(1 + e^w)$ as in the minimax
@@ -71,16 +78,24 @@ class FGAN(GeneratorSampler):
             raise ValueError(f"X must be (n, {self.dim}), as dim says; got shape {rows.shape}")
         with local_seed(seed):
             self._build()
-            self._train_generator(torch.as_tensor(rows, device=self.device))
+            given = torch.as_tensor(rows, device=self.device)
+            self._set_units(Standardise(self.dim).set(*column_units(given.cpu(), self.scale)))
+            self._train_generator(given)
         return self
 
     def _build(self) -> None:
         self.generator_ = self._new_generator()
         self.critic_ = Critic(self.dim, self.hidden, scale=self.scale / self.critic_resolution).to(self.device)
+        self._set_units(Standardise(self.dim))
         if self.spectral:
             for layer in self.critic_.layers:
                 if isinstance(layer, nn.Linear):
                     spectral_norm(layer)
+
+    def _set_units(self, units: Standardise) -> None:
+        """Makes the layers see the columns in ``units``; points and samples stay in those of the data."""
+        self.critic_.units = units.to(self.device)
+        self.generator_.squash = Unstandardise(units)
 
     def _train_generator(self, X: Tensor) -> None:
         inverse = smooth_mlp([self.dim, *self.hidden, self.generator_.noise_dim]).to(self.device)
@@ -116,7 +131,7 @@ class FGAN(GeneratorSampler):
             x = self.generator_(noise)
             terms = {"generator": -objective(self.critic_(x)).mean()}
             if self.cycle_weight > 0:
-                terms["cycle"] = self.cycle_weight * cycle_error(noise, inverse(x / self.scale))
+                terms["cycle"] = self.cycle_weight * cycle_error(noise, inverse(self.critic_.units(x) / self.scale))
             return terms
 
         return losses

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from offmap import parameters, persist
-from offmap.parameters import Count, Device, Positive
+from offmap.parameters import Count, Device, Natural, Positive
 from offmap.random_state import draw_seed
 from offmap.sampling.draws import require_count, torch_rng
 from offmap.sampling.networks import Generator
@@ -55,7 +55,7 @@ class GeneratorSampler(BaseEstimator, ABC):
     steps: Count = 5000
     batch_size: Count = 512
     lr: Positive = 1e-3
-    random_state: int | None = None
+    random_state: Natural | None = None
     device: Device = "cpu"
 
     def sample(self, n: int, context: ArrayLike | None = None, random_state: int | None = None) -> NDArray[np.float32]:

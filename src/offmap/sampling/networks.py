@@ -70,7 +70,7 @@ class Generator(nn.Module):
         self.scale = scale
         self.layers = (mlp if residual else smooth_mlp)([noise_dim + context_dim, *hidden, dim])
         self.skip = _identity_layer(noise_dim, dim) if residual else None
-        self.squash = nn.Identity() if support is None else Squash(support)
+        self.squash: nn.Module = nn.Identity() if support is None else Squash(support)
         if residual:
             for tensor in self.layers[-1].parameters():
                 nn.init.zeros_(tensor)
@@ -124,7 +124,7 @@ class Critic(nn.Module):
         super().__init__()
         self.scale = scale
         self.layers = smooth_mlp([dim + context_dim, *hidden, 1])
-        self.units = nn.Identity() if support is None else BoxUnits(support)
+        self.units: nn.Module = nn.Identity() if support is None else BoxUnits(support)
         self.boundary = None if support is None else BoundaryTerms(dim, support)
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from offmap.ratio import ratio_loss
 from offmap.sampling.divergences import OBJECTIVES
-from offmap.sampling.log_density import LogDensity, evaluate
+from offmap.sampling.log_density import LogDensity, evaluate, require_possible
 from offmap.sampling.mixture_reference import ComponentMoments, MixtureReference
 from offmap.sampling.networks import Critic, Generator
 from offmap.sampling.noise import MixtureNoise
@@ -23,6 +23,7 @@ from offmap.train import Batch
 _MOMENT_WEIGHT = 0.05
 # Samples per context in a batch.
 SAMPLES_PER_CONTEXT = 32
+_REMEDY = "if points outside a box are impossible, pass the box as support, else make log_density finite everywhere"
 
 
 @dataclass
@@ -94,6 +95,7 @@ class RASLosses:
         w = log_ratio(self.critic, self.reference, self._log_target, x, self.context)
         self.log_ratio = w.detach()
         losses = {"generator": -self._objective(w - self._log_normaliser(w)).mean()}
+        self._require_usable(x, losses["generator"])
         if self.cycle_weight > 0:
             losses["cycle"] = self.cycle_weight * cycle_error(noise.detach(), self.inverse(self.critic.rescale(x)))
         return losses
@@ -105,6 +107,13 @@ class RASLosses:
 
     def _log_target(self, x: Tensor) -> Tensor:
         return self.power * evaluate(self.log_density, x, self.context)
+
+    def _require_usable(self, x: Tensor, loss: Tensor) -> None:
+        """Blames the log density if it is why the loss, or the new weights of a mixture, would not be finite."""
+        # Some divergences ignore samples with a log density of -inf; the weights of a mixture never do.
+        weighted = self.component is not None and not self.log_ratio.mean().isfinite()
+        if weighted or not loss.isfinite():
+            require_possible(x, evaluate(self.log_density, x, self.context), _REMEDY)
 
     def _log_normaliser(self, w: Tensor) -> Any:
         """Estimates the log normalising constant from the ratios; it has no effect on the reverse KL divergence."""

@@ -10,7 +10,10 @@ import math
 import torch
 from torch import Tensor
 
-from offmap.sampling.log_density import LogDensity
+from offmap.sampling.log_density import LogDensity, evaluate, require_possible
+
+# Why samples may end where the density is zero: its gradient is zero there too, and leads nowhere.
+_REMEDY = "use RAS with the box of possible points as support, or a log_density that falls off smoothly"
 
 
 def squared_distances(x: Tensor, y: Tensor) -> Tensor:
@@ -52,3 +55,13 @@ def score(log_density: LogDensity, x: Tensor) -> Tensor:
     rows = x.detach().requires_grad_()
     with torch.enable_grad():
         return torch.autograd.grad(log_density(rows).sum(), rows)[0]
+
+
+@torch.no_grad()
+def require_reached(log_density: LogDensity, x: Tensor) -> None:
+    """Raises a ``TrainingError`` if any of the final samples ``(n, d)`` lies where the density is zero.
+
+    Example:
+        >>> require_reached(lambda x: -x.square().sum(1), torch.zeros(3, 2))
+    """
+    require_possible(x, evaluate(log_density, x), _REMEDY)

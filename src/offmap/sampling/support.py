@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 Bound = float | tuple[float, ...] | Tensor
@@ -17,7 +18,8 @@ def checked_support(support: Any, dim: int) -> Support | None:
     """Returns the lower and upper bounds as tensors, or raises a ``ValueError`` that says what is wrong with them.
 
     Args:
-        support: Lower and upper bounds, each one number or ``dim`` numbers; None for no bounds.
+        support: Lower and upper bounds, each one number or ``dim`` numbers, as a tuple, a list or an array; None for
+            no bounds.
         dim: Number of dimensions.
 
     Example:
@@ -26,14 +28,42 @@ def checked_support(support: Any, dim: int) -> Support | None:
     """
     if support is None:
         return None
-    if len(support) != 2:
-        raise ValueError(f"support must be a pair (lower, upper); got {support!r}")
-    low, high = (np.asarray(bound, dtype=float) for bound in support)
-    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise ValueError(f"support must be finite, with every lower bound below its upper bound; got {support!r}")
+    low, high = _pair_of_bounds(support)
     if any(bound.shape not in ((), (dim,)) for bound in (low, high)):
-        raise ValueError(f"support must hold one number or {dim} numbers per bound; got {support!r}")
+        raise ValueError(f"support must hold one number or {dim} numbers per bound; got {_shown(support)}")
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        raise ValueError(f"support must be finite, with every lower bound below its upper bound; got {_shown(support)}")
     return torch.as_tensor(low, dtype=torch.float32), torch.as_tensor(high, dtype=torch.float32)
+
+
+def is_inside(x: Tensor, support: Support) -> Tensor:
+    """Whether each point ``(n, d)`` lies in the box, its boundary included.
+
+    Example:
+        >>> is_inside(torch.tensor([[0.5], [1.0], [1.5]]), (0.0, 1.0))
+        tensor([ True,  True, False])
+    """
+    low, high = (torch.as_tensor(bound, dtype=x.dtype, device=x.device) for bound in support)
+    # Samples are squashed to low + width, which rounding may put just above high.
+    highest = torch.maximum(high, low + (high - low))
+    return ((x >= low) & (x <= highest)).all(-1)
+
+
+def _pair_of_bounds(support: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    try:
+        if not isinstance(support, tuple | list | np.ndarray | Tensor):
+            raise TypeError
+        low, high = (np.asarray(bound, dtype=float) for bound in support)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"support must be a pair (lower, upper), such as (0, 1) or ((0, -1), (10, 1)); got {_shown(support)}"
+        ) from None
+    return low, high
+
+
+def _shown(support: Any) -> str:
+    """The value on one line, which arrays break."""
+    return " ".join(repr(support).split())
 
 
 def unit_position(x: Tensor, low: Tensor, width: Tensor) -> Tensor:

@@ -13,12 +13,12 @@ from torch import Tensor
 from torch.optim import Adagrad
 
 from offmap import parameters, persist
-from offmap.parameters import Count, Device, Positive
+from offmap.parameters import Count, Device, Natural, Positive
 from offmap.progress import bar
-from offmap.random_state import as_generator, draw_seed, local_seed
-from offmap.sampling.draws import require_count
+from offmap.random_state import draw_seed, local_seed
+from offmap.sampling.draws import numpy_rng, require_count
 from offmap.sampling.log_density import LogDensity, require_log_density, require_usable
-from offmap.sampling.stein import score, svgd_direction
+from offmap.sampling.stein import require_reached, score, svgd_direction
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -56,17 +56,23 @@ class SVGD(BaseEstimator):
     scale: Positive = 1.0
     steps: Count = 1000
     lr: Positive = 0.1
-    random_state: int | None = None
+    random_state: Natural | None = None
     device: Device = "cpu"
 
     def fit(self) -> Self:
-        """Moves the particles to the density."""
+        """Moves the particles to the density.
+
+        Raises:
+            TrainingError: Particles ended where the density is zero; there, no gradient moves them.
+        """
         parameters.check(self)
         density = require_log_density(self.log_density)
         with local_seed(draw_seed(self.random_state)):
             x = self.scale * torch.randn(self.particles, self.dim, device=self.device)
             require_usable(density, x)
-            self.particles_ = self._moved(x, density).cpu().numpy()
+            moved = self._moved(x, density)
+            require_reached(density, moved)
+        self.particles_ = moved.cpu().numpy()
         return self
 
     def sample(self, n: int, random_state: int | None = None) -> NDArray[np.float32]:
@@ -74,7 +80,7 @@ class SVGD(BaseEstimator):
         check_is_fitted(self, "particles_")
         whole, rest = divmod(require_count("n", n), len(self.particles_))
         rows = [*[np.arange(len(self.particles_))] * whole]
-        rows.append(as_generator(random_state).permutation(len(self.particles_))[:rest])
+        rows.append(numpy_rng(random_state).permutation(len(self.particles_))[:rest])
         return self.particles_[np.concatenate(rows)]
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,3 +53,15 @@ def test_without_gymnasium_the_error_names_the_extra(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with pytest.raises(ImportError, match=r"pip install '.\[rl\]'"):
         GymEnvironment("Pendulum-v1")
+
+
+@pytest.mark.parametrize("n_envs", [0, -1, 1.5])
+def test_a_number_of_copies_that_is_none_is_refused(n_envs: Any) -> None:
+    with pytest.raises(ValueError, match="n_envs must be an integer at least 1"):
+        GymEnvironment("Pendulum-v1", n_envs=n_envs)
+
+
+@pytest.mark.parametrize("name", ["Foo-v9", "Pendulum-v7", "no name!", 5])
+def test_a_name_that_gymnasium_does_not_know_is_refused(name: Any) -> None:
+    with pytest.raises(ValueError, match=f"name must be an environment that gymnasium can make; got {name!r}: ."):
+        GymEnvironment(name)

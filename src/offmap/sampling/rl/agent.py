@@ -17,6 +17,7 @@ from offmap.nets import frozen
 from offmap.parameters import Count, Fraction, Natural, NonNegative, Positive, Share
 from offmap.random_state import draw_seed, local_seed
 from offmap.sampling.draws import require_count, torch_rng
+from offmap.sampling.rl.checks import States, checked_states, require_environment
 from offmap.sampling.rl.environment import Environment
 from offmap.sampling.rl.experience import Experience
 from offmap.sampling.rl.policy import Policy
@@ -113,7 +114,7 @@ class SoftQAgent(BaseEstimator):
     critic_lr: Positive = 1e-3
     batch_size: Count = 128
     replay_capacity: Count = 1_000_000
-    random_state: int | None = None
+    random_state: Natural | None = None
 
     @classmethod
     def modern(cls, **changes: Any) -> Self:
@@ -128,6 +129,7 @@ class SoftQAgent(BaseEstimator):
     def fit(self, environment: Environment) -> Self:
         """Acts in ``environment`` and learns from the transitions."""
         parameters.check(self)
+        require_environment(environment)
         if self.particles < 2:
             raise ValueError(f"particles must be at least 2, to have a variance; got {self.particles}")
         if self.warmup >= self.steps:
@@ -145,26 +147,27 @@ class SoftQAgent(BaseEstimator):
         self.returns_ = np.array(experience.returns)
         return self
 
-    def sample(self, states: Tensor, count: int = 1, rng: torch.Generator | None = None) -> Tensor:
+    def sample(self, states: States, count: int = 1, rng: torch.Generator | None = None) -> Tensor:
         """Draws ``count`` actions per state, ``(n, count, a)``, each coordinate in [-1, 1].
 
         Args:
-            states: States, ``(n, s)``.
+            states: States, ``(n, s)``: a tensor or an array.
             count: Actions per state.
             rng: Generator to draw from, for actions that can be repeated; without one, every call draws anew.
         """
         check_is_fitted(self, "policy_")
         with torch.no_grad():
-            return self.policy_.draw(states, require_count("count", count), rng or torch_rng())
+            return self.policy_.draw(self._checked(states), require_count("count", count), rng or torch_rng())
 
-    def act(self, states: Tensor, rng: torch.Generator | None = None) -> Tensor:
+    def act(self, states: States, rng: torch.Generator | None = None) -> Tensor:
         """Draws one action per state, ``(n, a)``; of several ``candidates``, those of high Q are more likely.
 
         Args:
-            states: States, ``(n, s)``.
+            states: States, ``(n, s)``: a tensor or an array.
             rng: Generator to draw from, for actions that can be repeated; without one, every call draws anew.
         """
-        rng = rng or torch_rng()
+        check_is_fitted(self, "policy_")
+        rng, states = rng or torch_rng(), self._checked(states)
         actions = self.sample(states, self.candidates, rng)
         if self.candidates == 1:
             return actions[:, 0]
@@ -173,12 +176,16 @@ class SoftQAgent(BaseEstimator):
             chosen = torch.multinomial(weights, 1, generator=rng)[:, 0]
         return actions[torch.arange(len(states)), chosen]
 
-    def best(self, states: Tensor) -> Tensor:
+    def best(self, states: States) -> Tensor:
         """Returns the action with the highest Q among ``particles`` actions per state, ``(n, a)``.
 
         These actions come from the same noise at every call, so that the same state gives the same action.
+
+        Args:
+            states: States, ``(n, s)``: a tensor or an array.
         """
         check_is_fitted(self, "policy_")
+        states = self._checked(states)
         with torch.no_grad():
             actions = self.policy_.generator(self.policy_.fixed_noise.expand(len(states), -1, -1), states)
             chosen = self.q_.lowest(states, actions).argmax(dim=1)
@@ -188,6 +195,9 @@ class SoftQAgent(BaseEstimator):
         """Writes the fitted agent to one safetensors file, which ``offmap.load`` reads."""
         check_is_fitted(self, "policy_")
         persist.save(self, path)
+
+    def _checked(self, states: States) -> Tensor:
+        return checked_states("states", states, self.state_dim_)
 
     def _build(self) -> None:
         dims, hidden = (self.state_dim_, self.action_dim_), tuple(self.hidden)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from offmap.sampling.rl.checks import checked_states, checked_step, require_environment
 from offmap.sampling.rl.environment import Environment
 
 
@@ -44,11 +45,13 @@ def evaluate(act: Callable[[Tensor], Tensor], environment: Environment, seed: in
         >>> episodes.returns.shape, episodes.trajectories.shape
         (torch.Size([3]), torch.Size([201, 3, 3]))
     """
-    states = environment.reset(seed)
+    require_environment(environment)
+    states = checked_states("states of reset", environment.reset(seed), environment.state_dim)
     returns, running = torch.zeros(environment.n_envs), torch.ones(environment.n_envs, dtype=torch.bool)
     trajectories = [states]
     while running.any():
-        result = environment.step(act(environment.states))
+        states = checked_states("environment.states", environment.states, environment.state_dim)
+        result = checked_step(environment.step(act(states)), environment)
         returns += result.reward * running
         trajectories.append(torch.where(running[:, None], result.state, trajectories[-1]))
         running &= ~result.ended

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
+from offmap.sampling.rl.checks import checked_states, checked_step
 from offmap.sampling.rl.environment import Environment
 from offmap.sampling.rl.replay_buffer import ReplayBuffer
 from offmap.train import Batch
@@ -52,11 +53,11 @@ class Experience:
     @torch.no_grad()
     def collect(self, at_random: bool = False) -> None:
         """Takes one step in every copy, stores the transitions, and records the return of each episode that ends."""
-        states = self.environment.states
+        states = checked_states("environment.states", self.environment.states, self.environment.state_dim)
         actions = 2 * torch.rand(self.environment.n_envs, self.environment.action_dim) - 1
         if not at_random:
             actions[self.n_exploring :] = self.act(states[self.n_exploring :])
-        result = self.environment.step(actions)
+        result = checked_step(self.environment.step(actions), self.environment)
         self.buffer.add(states, actions, result)
         self._running += result.reward
         self.returns += self._running[self.n_exploring :][result.ended[self.n_exploring :]].tolist()

@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from offmap.errors import reason_of
+from offmap.sampling.draws import require_count
 from offmap.sampling.rl.environment import StepResult
 
 
@@ -25,14 +27,19 @@ class GymEnvironment:
 
     def __init__(self, name: str, n_envs: int = 1) -> None:
         gym = _gymnasium()
+        self.n_envs = require_count("n_envs", n_envs)
         restart = {"autoreset_mode": gym.vector.AutoresetMode.SAME_STEP}
-        self._envs = gym.make_vec(name, num_envs=n_envs, vectorization_mode="sync", vector_kwargs=restart)
+        try:
+            self._envs = gym.make_vec(name, num_envs=self.n_envs, vectorization_mode="sync", vector_kwargs=restart)
+        except gym.error.Error as error:
+            raise ValueError(
+                f"name must be an environment that gymnasium can make; got {name!r}: {reason_of(error)}"
+            ) from None
         actions, observations = self._envs.single_action_space, self._envs.single_observation_space
         if not all(isinstance(box, gym.spaces.Box) and len(box.shape) == 1 for box in (actions, observations)):
             raise ValueError(f"name must be an environment with flat boxes of observations and actions; got {name!r}")
         if not np.isfinite([actions.low, actions.high]).all():
             raise ValueError(f"name must be an environment with bounded actions; got {name!r}")
-        self.n_envs = n_envs
         self.state_dim, self.action_dim = observations.shape[0], actions.shape[0]
         self._low, self._high = actions.low, actions.high
 
