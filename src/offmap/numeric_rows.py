@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, validate_data
 
@@ -31,16 +32,17 @@ def numeric_rows(estimator: Any, X: ArrayLike, *, reset: bool, named: bool) -> N
         if (text := _text(X)) is None:
             raise
         raise ValueError(f"X must hold numbers, but {text}; {_ENCODER}") from None
-    require_finite(rows, getattr(X, "columns", None))
+    require_finite(rows, getattr(X, "columns", None), getattr(X, "index", None))
     return rows
 
 
-def require_finite(rows: NDArray[Any], names: Any = None) -> None:
+def require_finite(rows: NDArray[Any], names: Any = None, index: Any = None) -> None:
     """Refuses NaN and infinity.
 
     Args:
         rows: The rows.
         names: Names of the columns.
+        index: Index of the frame that the rows come from; rows are called by it if it holds integers.
 
     Example:
         >>> require_finite(np.array([[1.0, 2.0], [np.nan, 3.0]]), ["age", "height"])
@@ -50,7 +52,7 @@ def require_finite(rows: NDArray[Any], names: Any = None) -> None:
     if rows.dtype.kind != "f" or np.isfinite(rows).all():
         return
     row, *place = np.argwhere(~np.isfinite(rows))[0].tolist()
-    where = _where(row, place, names)
+    where = _where(_number(row, index), place, names)
     if np.isnan(rows[(row, *place)]):
         remedy = "fill such cells or leave the rows out" + (
             f", or use an encoder: {_ENCODER}" if rows.ndim == 2 else ""
@@ -75,7 +77,14 @@ def _text(X: Any) -> str | None:
     if found is None:
         return None
     shown = repr(cells[found]) if len(cells[found]) <= 40 else f"{cells[found][:37]!r}…"
-    return f"{_where(found[0], [*found[1:]], getattr(X, 'columns', None))} is {shown}"
+    row = _number(found[0], getattr(X, "index", None))
+    return f"{_where(row, [*found[1:]], getattr(X, 'columns', None))} is {shown}"
+
+
+def _number(place: int, index: Any) -> int:
+    """What a row is called: frames that are parts of a file are indexed by the rows of that file."""
+    whole = isinstance(index, pd.Index) and pd.api.types.is_integer_dtype(index)
+    return int(index[place]) if whole else place
 
 
 def _where(row: int, place: list[int], names: Any) -> str:

@@ -89,7 +89,7 @@ def test_stray_image_beside_sub_folders_is_named(tmp_path: Path) -> None:
 
 
 def test_empty_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="must contain images"):
+    with pytest.raises(ValueError, match="holds no images"):
         read(tmp_path)
 
 

@@ -86,7 +86,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"part-1\.parquet: the column 'b' holds (large_)?string"):
         ParquetRows.open(tmp_path)
     pd.DataFrame({"number": [1.0, 2.0], "a": [1.0, np.nan], "b": [1.0, 2.0]}).to_parquet(tmp_path / "part-1.parquet")
-    with pytest.raises(WorkFailed, match=r"part-1\.parquet holds a missing or infinite value: row 1 .* column 'a'"):
+    with pytest.raises(WorkFailed, match=r"part-1\.parquet holds a missing or infinite value: row 1, column 'a'"):
         epoch(ParquetBatches(ParquetRows.open(tmp_path), size=10))
 
 

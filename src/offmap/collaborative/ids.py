@@ -5,6 +5,7 @@ UTF-8.
 """
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +17,7 @@ Places = NDArray[np.int64]
 Id = int | str | tuple[int | str, ...]
 _LARGEST = np.iinfo(np.int64).max
 _TUPLE = b"\xff"
+_INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
 
 
 def check_ids(entities: Any, argument: str = "entities") -> Ids:
@@ -61,7 +63,16 @@ def same_kind(known: Ids, asked: Ids, argument: str = "entities") -> None:
     """Raises a ``ValueError`` if ids are of another type than the ones the model knows."""
     wanted, got = _kind(known), _kind(asked)
     if wanted != got:
-        raise ValueError(f"{argument} must be {wanted}, as the fitted entities are; got {got}")
+        remedy = _remedy(wanted, as_given(asked)) if "tuples" not in (wanted, got) else ""
+        raise ValueError(f"{argument} must be {wanted}, as the fitted entities are; got {got}{remedy}")
+
+
+def _remedy(wanted: str, asked: Ids) -> str:
+    """What to do about ids of the other type."""
+    if wanted == "strings":
+        return "; pass str(id)"
+    odd = next((entity for entity in asked.tolist() if not _INTEGER.fullmatch(entity)), None)
+    return "; pass int(id)" if odd is None else f", such as {odd!r}; write an integer there, or leave the row out"
 
 
 def _kind(ids: Ids) -> str:

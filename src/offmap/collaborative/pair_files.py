@@ -19,7 +19,7 @@ from offmap.collaborative.entities import EntityTable
 from offmap.collaborative.ids import Ids, Places, check_ids
 from offmap.collaborative.learning import Learner, observations
 from offmap.collaborative.levels import merged, pooled
-from offmap.collaborative.observations import Observations, check_index
+from offmap.collaborative.observations import Observations
 from offmap.collaborative.scoring import all_features
 from offmap.data.parquet_rows import ParquetRows, Piece
 from offmap.random_state import as_generator
@@ -139,7 +139,8 @@ class PairFiles:
                 yield ids, observations(rows, index, codes, None, self.detector.device)
 
     def _pairs(self, piece: Piece, chosen: NDArray[np.bool_]) -> tuple[Rows, Places, Ids]:
-        ids = check_ids(self.source.column(piece, self.entity), self.entity)[chosen]
+        where = f"{piece.path}: the column {self.entity!r}"
+        ids = check_ids(self.source.column(piece, self.entity), where)[chosen]
         if self.X is not None:
             return self.X, row_numbers(self.source, piece, len(self.X))[chosen], ids
         rows, named = self.source.read(piece), hasattr(self.detector, "feature_names_in_")
@@ -159,9 +160,14 @@ def row_numbers(source: ParquetRows, piece: Piece, length: int) -> Places:
         length: Number of rows of ``X``.
     """
     (numbers,) = source.read(piece).T
-    if len(broken := numbers[numbers != np.round(numbers)]):
-        raise ValueError(f"{piece.path}: the column {source.columns[0]!r} must hold whole numbers; got {broken[0]}")
-    return check_index(numbers.astype(np.int64), length, piece.rows)
+    where = f"{piece.path}: the column {source.columns[0]!r}"
+    if len(broken := np.flatnonzero(numbers != np.round(numbers))):
+        found = f"{numbers[broken[0]]} in row {source.row_in_file(piece, broken[0])}"
+        raise ValueError(f"{where} must hold whole numbers; got {found}")
+    if len(beyond := np.flatnonzero((numbers < 0) | (numbers >= length))):
+        found = f"{numbers[beyond[0]]:.0f} in row {source.row_in_file(piece, beyond[0])}"
+        raise ValueError(f"{where} holds {found}, but rows must be from 0 to {length - 1}, the rows of X")
+    return numbers.astype(np.int64)
 
 
 def _learner(model: Any, levels: bool) -> Learner:

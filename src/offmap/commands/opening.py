@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from offmap.data.roles import Roles
     from offmap.workflow import Estimator
 
-_SUFFIXES = (".npz", ".npy", ".csv", ".tsv", ".gz", ".parquet", ".jsonl", ".ndjson", ".safetensors")
+_SUFFIXES = (".npz", ".npy", ".csv", ".tsv", ".gz", ".parquet", ".pq", ".jsonl", ".ndjson", ".safetensors")
 
 
 def require_present(model: Path | None, *specs: str) -> None:

@@ -13,12 +13,14 @@ from PIL import Image, ImageOps
 
 from offmap.data.decoding import decoding
 from offmap.data.rows import Data
+from offmap.data.table_files import PARQUET_SUFFIXES, SEPARATED_SUFFIXES, TABLE_SUFFIXES
 
-__all__ = ["IMAGE_SUFFIXES", "read_images"]
+__all__ = ["IMAGE_SUFFIXES", "image_paths", "read_images"]
 
 # The one decoder that a name allows: by content alone Pillow would start Ghostscript for PostScript named .png.
 _FORMATS = {".png": ("PNG",), ".jpg": ("JPEG",), ".jpeg": ("JPEG",)}
 IMAGE_SUFFIXES = tuple(_FORMATS)
+_SHOWN = 5
 _MOST_PIXELS = 1 << 26
 _GREY = ("1", "L", "LA")
 _COLOUR = ("P", "RGB", "RGBA", "CMYK", "YCbCr")
@@ -33,9 +35,7 @@ def read_images(folder: Path) -> Data:
     Args:
         folder: The folder.
     """
-    paths = sorted(path for path in folder.rglob("*") if _is_image(path.relative_to(folder)))
-    if not paths:
-        raise ValueError(f"{folder} must contain images ({', '.join(IMAGE_SUFFIXES)}); none was found")
+    paths = image_paths(folder)
     images = [_read_image(path) for path in paths]
     _require_one_size(paths, images)
     if any(image.mode == "RGB" for image in images):
@@ -45,9 +45,41 @@ def read_images(folder: Path) -> Data:
     return Data(stacked, _folder_labels(folder, paths), name=str(folder), identity=files)
 
 
-def _is_image(path: Path) -> bool:
-    hidden = any(part.startswith(".") for part in path.parts)
-    return path.suffix.lower() in IMAGE_SUFFIXES and not hidden
+def image_paths(folder: Path) -> list[Path]:
+    """The images of a folder in the order of their paths.
+
+    Raises:
+        ValueError: There is none; the message says what the folder holds instead, and what reads that.
+    """
+    shown = [path for path in folder.rglob("*") if not _is_hidden(path.relative_to(folder))]
+    paths = sorted(path for path in shown if path.suffix.lower() in IMAGE_SUFFIXES)
+    if not paths:
+        others = sorted({_ending(path) for path in shown if path.is_file()})
+        raise ValueError(f"{folder} holds no images ({', '.join(IMAGE_SUFFIXES)}) {_instead(others)}")
+    return paths
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _ending(path: Path) -> str:
+    known = next((suffix for suffix in (".csv.gz", ".tsv.gz") if path.name.lower().endswith(suffix)), "")
+    return known or path.suffix.lower() or path.name
+
+
+def _instead(endings: list[str]) -> str:
+    """What a folder without images holds, and what reads it."""
+    if not endings:
+        return "and no other file"
+    held = f"but files that end in {', '.join(endings[:_SHOWN])}"
+    readers = []
+    if not {*endings}.isdisjoint((*SEPARATED_SUFFIXES, *PARQUET_SUFFIXES)):
+        readers.append("read the folder with offmap score --out")
+    if not {*endings}.isdisjoint(PARQUET_SUFFIXES):
+        readers.append("train on it with offmap fit --stream")
+    table = not {*endings}.isdisjoint(TABLE_SUFFIXES)
+    return f"{held}; {', or '.join(['give one file', *readers])}" if table else held
 
 
 def _read_image(path: Path) -> Image.Image:

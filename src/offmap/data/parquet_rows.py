@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from offmap.data.arrow_types import common_type
+from offmap.data.table_files import PARQUET_SUFFIXES
 from offmap.errors import WorkFailed, reason_of
 
 Rows = NDArray[Any]
@@ -84,6 +86,7 @@ class ParquetRows:
         """
         pieces: list[Piece] = []
         names: tuple[str, ...] | None = None if columns is None else tuple(columns)
+        kinds: dict[str, tuple[pa.DataType, Path]] = {}
         single = True
         for file in _files(Path(path)):
             described = _described(file)
@@ -91,6 +94,8 @@ class ParquetRows:
             names = names or tuple(name for name in schema.names if name not in other)
             _require_columns(schema, (*names, *other), file)
             single &= _only_single(schema, names, file)
+            if described.metadata.num_rows:
+                _require_one_kind(schema, other, file, kinds)
             for group in range(described.num_row_groups):
                 first = pieces[-1].first + pieces[-1].rows if pieces else 0
                 pieces.append(Piece(file, group, first, described.metadata.row_group(group).num_rows))
@@ -114,13 +119,33 @@ class ParquetRows:
             rows[:, place] = table.column(name).to_numpy()
         if not np.isfinite(rows).all():
             place, column = (int(found[0]) for found in np.nonzero(~np.isfinite(rows)))
-            where = f"row {place} of its row group {piece.group}, column {self.columns[column]!r}"
+            where = f"row {self.row_in_file(piece, place)}, column {self.columns[column]!r}"
             raise WorkFailed(f"{piece.path} holds a missing or infinite value: {where}; fill or remove it")
         return rows
 
     def column(self, piece: Piece, name: str) -> Rows:
-        """A column of any kind, for the rows of a piece."""
-        return np.asarray(self._table(piece, [name]).column(name).to_numpy())
+        """A column of any kind, for the rows of a piece.
+
+        Raises:
+            ValueError: A value is missing; the message names the file and the row.
+        """
+        column = self._table(piece, [name]).column(name)
+        # A gap, maybe in another row group, makes pandas write the integers of the whole file as floats.
+        if column.null_count or pa.types.is_floating(column.type):
+            self._require_complete(piece.path, name)
+        return np.asarray(column.to_numpy())
+
+    def _require_complete(self, path: Path, name: str) -> None:
+        for piece in self.pieces:
+            column = self._table(piece, [name]).column(name) if piece.path == path else None
+            if column is not None and column.null_count:
+                row = self.row_in_file(piece, column.is_null().to_numpy().argmax())
+                raise ValueError(f"{path}: the column {name!r} has a gap in row {row}; fill it, or remove the row")
+
+    def row_in_file(self, piece: Piece, place: int | np.integer) -> int:
+        """The number of a row in its file, given its place in a piece."""
+        start = next(each.first for each in self.pieces if each.path == piece.path)
+        return piece.first - start + int(place)
 
     def at(self, numbers: NDArray[np.int64]) -> Rows:
         """The rows with the given numbers, which must ascend; a pass over the files that holds no more than these."""
@@ -146,9 +171,11 @@ def rows_at(source: Pieces, numbers: NDArray[np.int64]) -> Rows:
 def _files(path: Path) -> list[Path]:
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
-    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    if not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in PARQUET_SUFFIXES)
     if not files:
-        raise FileNotFoundError(f"there is no .parquet file in {path}")
+        raise FileNotFoundError(f"there is no file in {path} that ends in {' or '.join(PARQUET_SUFFIXES)}")
     return files
 
 
@@ -156,6 +183,11 @@ def _described(file: Path) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(file)
     except (pa.ArrowException, OSError) as error:
+        if file.suffix.lower() not in PARQUET_SUFFIXES:
+            remedy = "give it without --stream, as a table in memory, or write it as Parquet"
+            raise ValueError(
+                f"{file} is no Parquet file, the one format that is read piece by piece (--stream); {remedy}"
+            ) from error
         raise ValueError(f"{file} is damaged or no Parquet file: {reason_of(error)}") from error
 
 
@@ -163,6 +195,19 @@ def _require_columns(schema: pa.Schema, names: tuple[str, ...], file: Path) -> N
     for name in names:
         if name not in schema.names:
             raise ValueError(f"{file} lacks the column {name!r}")
+
+
+def _require_one_kind(
+    schema: pa.Schema, names: Sequence[str], file: Path, seen: dict[str, tuple[pa.DataType, Path]]
+) -> None:
+    """Refuses integers beside texts, which name different things; ``seen`` gets the type that is the first."""
+    for name in names:
+        kind = schema.field(name).type
+        first, path = seen.setdefault(name, (kind, file))
+        if common_type([kind, first]) == pa.string() and pa.types.is_integer(kind) != pa.types.is_integer(first):
+            raise ValueError(
+                f"{file}: the column {name!r} holds {kind}, but {first} in {path}; write it with one type in all files"
+            )
 
 
 def _only_single(schema: pa.Schema, names: tuple[str, ...], file: Path) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from offmap.data.arrays import read_npy, read_npz
-from offmap.data.images import IMAGE_SUFFIXES, read_images
+from offmap.data.images import IMAGE_SUFFIXES, image_paths, read_images
 from offmap.data.registry import CATALOGUE, hint, load
 from offmap.data.roles import Roles
 from offmap.data.rows import Data
@@ -30,7 +30,7 @@ def read(
 
     - ``.npz``: the keys ``X`` or ``x`` with ``y``, or ``x_<split>`` with ``y_<split>``;
     - ``.npy``: rows only;
-    - ``.csv``, ``.tsv`` (without quoting), both also as ``.gz``, ``.parquet`` and ``.jsonl``: a table with names;
+    - ``.csv``, ``.tsv`` (without quoting), both also as ``.gz``, ``.parquet``, ``.pq`` and ``.jsonl``: a named table;
     - ``-``: a table on standard input, as CSV or JSON lines;
     - a folder: PNG and JPEG images of the same size; sub-folders are labels.
 
@@ -61,6 +61,8 @@ def read(
     if name.endswith(TABLE_SUFFIXES):
         _refuse(path, "an .npz file", split=split)
         return read_table(path, roles, optional)
+    if path.is_dir():
+        image_paths(path)  # a folder of tables is to be called one, whatever its columns are said to be
     _refuse_roles(path, roles, optional)
     if name.endswith(".npz"):
         return read_npz(path, split)

@@ -6,6 +6,7 @@ import io
 import json
 import sys
 import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,10 +16,22 @@ import pyarrow.parquet as pq
 from offmap.data.decoding import decoding
 from offmap.data.limits import opened, require_cells
 
-__all__ = ["STANDARD_INPUT", "TABLE_SUFFIXES", "filled_rows", "read_cells", "refuse_other_forms", "separated_options"]
+__all__ = [
+    "PARQUET_SUFFIXES",
+    "SEPARATED_SUFFIXES",
+    "STANDARD_INPUT",
+    "TABLE_SUFFIXES",
+    "filled_rows",
+    "misfit",
+    "read_cells",
+    "refuse_other_forms",
+    "separated_options",
+]
 
 STANDARD_INPUT = "-"
-TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".jsonl", ".ndjson")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+SEPARATED_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+TABLE_SUFFIXES = (*SEPARATED_SUFFIXES, *PARQUET_SUFFIXES, ".jsonl", ".ndjson")
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _OTHER_SEPARATORS = {";": "semicolons", "|": "bars", "\t": "tabs"}
 _WIDE = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
@@ -34,7 +47,7 @@ def read_cells(path: Path) -> pd.DataFrame:
     """
     with decoding(path, "a table"):
         name = path.name.lower()
-        if name.endswith(".parquet"):
+        if name.endswith(PARQUET_SUFFIXES):
             about = pq.read_metadata(path)
             require_cells(path.stat().st_size, about.num_rows, about.num_columns)
             return _named(pd.read_parquet(path))
@@ -91,7 +104,7 @@ def _separated(text: str, tabs: bool) -> pd.DataFrame:
         try:
             frame = pd.read_csv(io.StringIO(text), **options)
         except (pd.errors.ParserWarning, pd.errors.ParserError) as error:
-            raise ValueError(_misfit(text, options["sep"], options["quoting"]) or str(error)) from error
+            raise ValueError(misfit(io.StringIO(text), options) or str(error)) from error
     # pandas renames the second of two equal names, which must be reported and not hidden.
     frame.columns = pd.Index(header if len(header) == len(frame.columns) else list(frame.columns))
     # Empty lines at the end are no rows.
@@ -106,17 +119,30 @@ def filled_rows(frame: pd.DataFrame) -> int:
     return end
 
 
-def _misfit(text: str, separator: str, quoting: Literal[0, 3]) -> str:
-    """Which line has more cells than the header, and what to do; "" if none has."""
-    reader = csv.reader(io.StringIO(text), delimiter=separator, quoting=quoting)
-    width = len(header := next(reader, []))
+def misfit(lines: Iterable[str], options: Mapping[str, Any]) -> str:
+    """Which line has more cells than the header, and what to do; "" if none has.
+
+    Args:
+        lines: The lines of the table.
+        options: What ``separated_options`` says of it.
+
+    Example:
+        >>> misfit(["u,v\\n", "1,2,\\n", "3,4,5\\n"], separated_options(tabs=False))
+        'line 3 has 3 cells, the header 2; the comma separates: put cells that hold it in quotes'
+    """
+    reader = csv.reader(lines, delimiter=options["sep"], quoting=options["quoting"])
+    header, found = next(reader, []), ""
+    other = next((name for sign, name in _OTHER_SEPARATORS.items() if sign in "".join(header)), "")
+    remedy = f"it seems to be separated by {other}" if other else "put cells that hold it in quotes"
+    sign = "tab" if options["sep"] == "\t" else "comma"
     for cells in reader:
-        if len(cells) > width:
-            other = next((name for sign, name in _OTHER_SEPARATORS.items() if sign in "".join(header)), "")
-            remedy = f"it seems to be separated by {other}" if other else "put cells that hold it in quotes"
-            sign = "tab" if separator == "\t" else "comma"
-            return f"line {reader.line_num} has {len(cells)} cells, the header {width}; the {sign} separates: {remedy}"
-    return ""
+        if len(cells) > len(header) and (not found or any(cells[len(header) :])):
+            count = f"{len(cells)} cells, the header {len(header)}"
+            found = f"line {reader.line_num} has {count}; the {sign} separates: {remedy}"
+            # A comma at the end of every row is no mistake, so that a cell after it is a better reason.
+            if any(cells[len(header) :]):
+                break
+    return found
 
 
 def _json_lines(text: str) -> pd.DataFrame:

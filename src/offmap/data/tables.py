@@ -18,7 +18,7 @@ from offmap.data.table.problems import raise_problems, repeated_columns
 from offmap.data.table_files import TABLE_SUFFIXES, read_cells
 from offmap.labels import as_numbers as numeric_labels
 
-__all__ = ["TABLE_SUFFIXES", "NoRows", "NoSuchColumn", "read_frame", "read_table", "rows_of"]
+__all__ = ["TABLE_SUFFIXES", "NoRows", "NoSuchColumn", "read_frame", "read_table", "require_integers", "rows_of"]
 
 
 class NoRows(ValueError):
@@ -79,7 +79,8 @@ def rows_of(
     if frame.empty:
         raise NoRows(f"{where} must have at least one row", kept)
     target = roles.target if roles.target in frame.columns else None
-    y = None if target is None else _labels(frame[target], where, target in dict(roles.kinds))
+    labels = _labels if roles.entity is None else _ids
+    y = None if target is None else labels(frame[target], where, target in dict(roles.kinds))
     identity = frame[kept].infer_objects() if kept else None
     if roles.text is not None:
         texts = as_texts(_complete(frame[roles.text], where))
@@ -110,6 +111,38 @@ def _as_doubles(frame: pd.DataFrame) -> NDArray[np.float64]:
     if any(isinstance(kind, ExtensionDtype) for kind in frame.dtypes):
         return frame.to_numpy(dtype=np.float64, na_value=np.nan)
     return frame.to_numpy(dtype=np.float64)
+
+
+def require_integers(column: Any, where: str) -> None:
+    """Raises a ``ValueError`` that names the first cell of a column of ids that is no integer.
+
+    Example:
+        >>> require_integers(pd.Series(["7", "x"], name="user"), "rows.csv")
+        Traceback (most recent call last):
+        ValueError: column 'user' of rows.csv names entities by integers, but row 1 holds 'x'; write an integer ...
+    """
+    for row, word in column.astype(str).items():
+        number = numeric_labels([word])
+        if number is None or number.dtype.kind != "i":
+            remedy = "write an integer there, without a decimal point or leading zeros, or leave the row out"
+            raise ValueError(
+                f"column {column.name!r} of {where} names entities by integers, but row {row} holds {word!r}; {remedy}"
+            )
+
+
+def _ids(column: Any, where: str, as_they_are: bool) -> NDArray[Any]:
+    """Returns integers if all ids are, else strings; numbers with a decimal point would match no id."""
+    if pd.api.types.is_float_dtype(column):
+        kind = _complete(column, where).dtype
+        remedy = "write whole numbers without a decimal point, as with .astype(int), or texts"
+        raise ValueError(
+            f"column {column.name!r} of {where} must hold integers or texts, since it names entities; it holds {kind}; "
+            f"{remedy}"
+        )
+    found = _labels(column, where, as_they_are)
+    if found.dtype.kind == "f":
+        require_integers(column, where)
+    return found
 
 
 def _labels(column: Any, where: str, as_they_are: bool) -> NDArray[Any]:

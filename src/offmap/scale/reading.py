@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ from numpy.typing import NDArray
 from offmap.base import OpenSetClassifier
 from offmap.collaborative.base import EntityDetector
 from offmap.data import TableEncoder
+from offmap.data.arrow_types import common_type, number_types
 from offmap.data.cell_types import CellTypes, is_text
 from offmap.data.decoding import decoding
 from offmap.data.roles import Roles
 from offmap.data.table.problems import raise_problems, repeated_columns
 from offmap.data.table_batches import cells_in_batches
 from offmap.scale.parts import BATCH_ROWS, columns_of
-from offmap.scale.sources import Source
+from offmap.scale.sources import Source, SourceFile
 from offmap.workflow import Estimator, NewEntities
 from offmap.workflow.fitting import encoder_of
 from offmap.workflow.scoring import scoring_roles
@@ -87,12 +89,8 @@ def reading_of(model: Estimator, source: Source, roles: Roles, new_entities: New
     """Plans how to read files for a model, and checks that every file has the columns of the first that matter."""
     first = source.files[0]
     plan = reading_for(model, columns_of(source, first), str(first.path), roles, new_entities, first.values)
-    for file in source.files[1:]:
-        names = columns_of(source, file).names
-        if lacking := [name for name in plan.columns if name not in names]:
-            quoted = ", ".join(map(repr, lacking))
-            raise ValueError(f"{file.path} lacks the column {quoted}, which {first.path} has; it has {names}")
-    return replace(plan, types=_types_of(source, _category_columns(model, plan.roles.only)))
+    schema = _schema_of(source, [_columns_for(plan, source, file) for file in source.files], plan)
+    return replace(plan, schema=schema, types=_types_of(source, _category_columns(model, plan.roles.only)))
 
 
 def score_fields(model: Estimator) -> list[pa.Field]:
@@ -129,6 +127,57 @@ def _carried(roles: Roles, names: Sequence[str], scores: Iterable[pa.Field]) -> 
     return {f"input_{written}" if written in taken else written: name for written, name in kept.items()}
 
 
+def _columns_for(plan: Reading, source: Source, file: SourceFile) -> pa.Schema:
+    """The columns of a file that are carried through; the file must have all that are read."""
+    found = columns_of(source, file)
+    if lacking := [name for name in plan.columns if name not in found.names]:
+        quoted, first = ", ".join(map(repr, lacking)), source.files[0].path
+        raise ValueError(f"{file.path} lacks the column {quoted}, which {first} has; it has {found.names}")
+    return pa.schema([found.field(name) for name in dict.fromkeys(plan.carried.values())])
+
+
+def _schema_of(source: Source, found: Sequence[pa.Schema], plan: Reading) -> pa.Schema:
+    """What is written, with the columns that are carried through in types that hold their values in every file."""
+    types = {written: [columns.field(name).type for columns in found] for written, name in plan.carried.items()}
+    fitting = {written: _carried_type(source, plan.carried[written], types[written]) for written in types}
+    return pa.schema([pa.field(each.name, fitting.get(each.name, each.type)) for each in plan.schema])
+
+
+def _carried_type(source: Source, name: str, types: Sequence[pa.DataType]) -> pa.DataType:
+    """The type that holds the values of a column of all files; its cells are looked at only where types differ."""
+    if len(set(types)) == 1:
+        return types[0]
+    paths = [file.path for file in source.files]
+    filled = [(kind, path) for kind, path in zip(types, paths, strict=True) if _has_values(path, name)]
+    kinds = [kind for kind, _ in filled] or list(types[:1])
+    if (common := common_type(kinds)) is not None:
+        return common
+    for kind in number_types(kinds):
+        if all(_fits(path, name, kind) for _, path in filled):
+            return kind
+    (kind, path), (other, second) = next(
+        pair for pair in combinations(filled, 2) if common_type([pair[0][0], pair[1][0]]) is None
+    )
+    raise ValueError(
+        f"the column {name!r} holds {kind} in {path} and {other} in {second}; write it with one type in all files, or "
+        "do not keep it"
+    )
+
+
+def _has_values(path: Path, name: str) -> bool:
+    return any(column.null_count < len(column) for (column,) in _batches(path, [name]))
+
+
+def _fits(path: Path, name: str, kind: pa.DataType) -> bool:
+    """Whether every number of a column stays the same in another type."""
+    try:
+        for (column,) in _batches(path, [name]):
+            column.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
 def _category_columns(model: Estimator, features: Sequence[str]) -> list[str]:
     encoder = encoder_of(model)
     known = encoder.columns_ if isinstance(encoder, TableEncoder) else {}
@@ -156,6 +205,11 @@ def _cells(source: Source, path: Path, columns: Sequence[str]) -> Iterator[pd.Da
     if source.form == "separated":
         yield from cells_in_batches(path, BATCH_ROWS, columns)
         return
+    for batch in _batches(path, columns):
+        yield batch.to_pandas()
+
+
+def _batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Some columns of a Parquet file, in batches."""
     with decoding(path, "a table"), pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(BATCH_ROWS, columns=list(columns)):
-            yield batch.to_pandas()
+        yield from file.iter_batches(BATCH_ROWS, columns=list(columns))

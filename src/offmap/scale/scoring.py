@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from offmap.collaborative.base import EntityDetector
 from offmap.data.rows import Data
-from offmap.data.tables import rows_of
+from offmap.data.tables import require_integers, rows_of
 from offmap.errors import reason_of
 from offmap.estimator import OpenWorldEstimator
+from offmap.numeric_rows import require_finite
 from offmap.scale.parts import Part
 from offmap.scale.reading import Reading
 from offmap.workflow import Estimator
@@ -48,12 +49,16 @@ def score_table(
         return reading.schema.empty_table()
     try:
         data = _rows(model, batch, reading, where, first[0])
+        _require_finite(model, data)
         verdict, places = assess_places(model, data, reading.new_entities)
     except ValueError as error:
         raise error if where in str(error) else ValueError(f"{where}: {reason_of(error)}") from error
     kept = batch.select(list(dict.fromkeys(reading.carried.values())))
     kept = kept if len(places) == len(batch) else kept.take(places)
-    columns = {"row": places + first[1], **{written: kept[name] for written, name in reading.carried.items()}}
+    carried = {
+        written: _typed(kept[name], reading.schema.field(written).type) for written, name in reading.carried.items()
+    }
+    columns = {"row": places + first[1], **carried}
     said = [name for name in reading.schema.names if name not in columns]
     # As pandas has it, a p-value that is not a number is missing.
     columns |= {name: pa.array(getattr(verdict, name), from_pandas=True) for name in said}
@@ -71,11 +76,17 @@ def _rows(model: Estimator, batch: pa.Table, reading: Reading, where: str, first
         # Numbers have no types to find out, and their columns were checked when the reading was planned.
         return Data(matrix, name=where, feature_names=tuple(table.column_names), frame=frame)
     data = rows_of(frame, roles, where, ("only", "kind"), reading.types)
-    data = replace(data, identity=None)
-    if isinstance(model, EntityDetector) and roles.entity and model.entity_ids_.dtype.kind == "U":
-        # Some ids of a batch may look like numbers where those of the whole table do not.
-        data = replace(data, y=frame[roles.entity].astype(str).to_numpy(dtype=str))
-    return data
+    by_integers = isinstance(model, EntityDetector) and model.entity_ids_.dtype.kind == "i"
+    if by_integers and data.y is not None and data.y.dtype.kind == "U":
+        require_integers(frame[roles.entity], where)
+    return replace(data, identity=None)
+
+
+def _require_finite(model: Estimator, data: Data) -> None:
+    """A model that knows no names of columns gets an array, which does not tell the numbers of its rows in the file."""
+    named = encoder_of(model) is not None or hasattr(model, "feature_names_in_")
+    if isinstance(model, OpenWorldEstimator) and not named and data.frame is not None:
+        require_finite(data.X, data.feature_names, data.frame.index)
 
 
 def _matrix(model: Estimator, table: pa.Table) -> np.ndarray | None:
@@ -92,9 +103,15 @@ def _matrix(model: Estimator, table: pa.Table) -> np.ndarray | None:
     return None
 
 
+def _typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """A column without values in the type of the other files: some of these types cannot be cast to one another."""
+    return pa.chunked_array([pa.nulls(len(column), kind)]) if column.null_count == len(column) else column
+
+
 def _cast(columns: dict[str, pa.ChunkedArray | np.ndarray], schema: pa.Schema, where: str) -> pa.Table:
-    """The columns in the types of the first file."""
+    """The columns in the types that are written."""
     try:
         return pa.table(columns).cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ValueError(f"{where} has a column of another type than the first file: {reason_of(error)}") from error
+        remedy = "write the columns that are kept with one type everywhere"
+        raise ValueError(f"{where} has a value that its column cannot hold: {reason_of(error)}; {remedy}") from error

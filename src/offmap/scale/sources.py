@@ -9,9 +9,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from offmap.data.table_batches import SEPARATED_SUFFIXES
+from offmap.data.table_files import PARQUET_SUFFIXES, SEPARATED_SUFFIXES
 
-PARQUET_SUFFIXES = (".parquet", ".pq")
 STREAM_SUFFIXES = (*PARQUET_SUFFIXES, *SEPARATED_SUFFIXES)
 # What Hive writes for a missing value.
 _MISSING = "__HIVE_DEFAULT_PARTITION__"

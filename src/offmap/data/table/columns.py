@@ -136,7 +136,9 @@ class NumberCodec:
         if not self.truth:
             return as_numbers(column)
         found = as_booleans(column)
-        return found if not found.unreadable.any() else _zeros_and_ones(as_numbers(column))
+        if not found.unreadable.any():
+            return found
+        return min(found, _zeros_and_ones(as_numbers(column)), key=lambda read: int(read.unreadable.sum()))
 
     def encode(self, column: Any) -> Encoded:
         """The standardised number, and the compressed one."""
