@@ -1,5 +1,6 @@
 """The autoencoder with groups of codes: what it learns on bundled digits, and what it promises."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -294,3 +295,42 @@ def test_data_that_make_no_sense_are_refused(digits: tuple[Array, dict[str, Arra
         GroupedAutoencoder(**SMALL).fit(X.ravel(), targets)
     with pytest.raises(ValueError, match="width must be an integer at least 1; got 0"):
         CodeGroup(0)
+
+
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_a_row_without_a_label_is_refused(missing: Any) -> None:
+    labels = np.array([0, 1, 0, missing, 1], dtype=object if missing is None else float)
+    with pytest.raises(ValueError, match=r"targets\['kind'\] must have a label in each row; row 3 has none"):
+        check_targets({"kind": labels}, {"kind": CodeGroup(2, target="class")}, 5)
+
+
+def test_a_target_of_one_class_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"targets\['kind'\] must have at least 2 classes; all rows have"):
+        check_targets({"kind": np.zeros(5)}, {"kind": CodeGroup(2, target="class")}, 5)
+
+
+def test_codes_that_are_not_finite_are_refused(digits: tuple[Array, dict[str, Array]]) -> None:
+    X, targets = some(digits, 40)
+    model = GroupedAutoencoder(**SMALL).fit(X, targets)
+    codes = model.encode(X)
+    codes["ink"][7, 1] = np.nan
+    with pytest.raises(ValueError, match=r"codes\['ink'\] must be finite; row 7 is not"):
+        model.decode(codes)
+
+
+def test_a_pickled_model_gives_the_same_bytes(digits: tuple[Array, dict[str, Array]]) -> None:
+    X, targets = some(digits, 40)
+    model = GroupedAutoencoder(**SMALL).fit(X, targets)
+    again = pickle.loads(pickle.dumps(model))
+    codes = model.encode(X)
+    for name, code in again.encode(X).items():
+        np.testing.assert_array_equal(code, codes[name])
+    np.testing.assert_array_equal(again.decode(codes), model.decode(codes))
+
+
+@pytest.mark.parametrize(("setting", "value"), [("batch_size", 1), ("random_state", -1)])
+def test_settings_out_of_range_are_refused_by_name(
+    setting: str, value: int, digits: tuple[Array, dict[str, Array]]
+) -> None:
+    with pytest.raises(ValueError, match=f"{setting} must be .* got {value}"):
+        GroupedAutoencoder(**SMALL | {setting: value}).fit(*some(digits, 40))

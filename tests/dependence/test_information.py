@@ -12,14 +12,15 @@ import torch
 from offmap.dependence import (
     Estimate,
     SaturationWarning,
+    TiesWarning,
     TotalCorrelation,
     Training,
     mutual_information,
     total_correlation,
 )
 from offmap.dependence.auto import COPULA, KSG
-from offmap.dependence.estimate import bootstrap_interval
 from offmap.dependence.fitting import chunks, split
+from offmap.dependence.interval import bootstrap_interval
 from offmap.dependence.registry import NETWORKS, NONPARAMETRIC
 from tests.dependence.gaussians import information, pairs
 
@@ -144,6 +145,29 @@ def test_the_bootstrap_is_that_of_a_mean() -> None:
     assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.1 * half)
 
 
+def gaussian_entropy(width: int, spread: float) -> float:
+    return width * (0.5 * math.log(2 * math.pi * math.e) + math.log(spread))
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 10.0])
+def test_a_known_entropy_is_that_of_the_variable_as_it_is_given(scale: float) -> None:
+    x, y = pairs(2000, 2, 0.7)
+    widened = np.hstack([scale * y, np.full((2000, 1), 3.0)])
+    settings: dict[str, Any] = {
+        "entropy": gaussian_entropy(2, scale),
+        "training": Training(epochs=15),
+        "random_state": 0,
+    }
+    found = mutual_information(x, widened, "ba", hidden=(32,), **settings)
+    assert found.bound == "lower"
+    assert found.value == pytest.approx(information(2, 0.7), abs=0.15)
+
+
+def test_a_total_correlation_has_no_single_entropy() -> None:
+    with pytest.raises(ValueError, match="total_correlation takes no entropy"):
+        total_correlation([*pairs(50, 1, 0.5)], "ba", entropy=1.4)
+
+
 def test_total_correlation_is_the_sum_over_any_decomposition() -> None:
     x, y = pairs(1000, 1, 0.8)
     z = np.random.default_rng(5).normal(size=(1000, 1)) + y
@@ -164,8 +188,10 @@ def test_total_correlation_says_what_was_picked_for_each_term() -> None:
 def test_ties_do_not_spoil_neighbours() -> None:
     rng = np.random.default_rng(0)
     coins = rng.integers(0, 2, size=2000)
-    alike = mutual_information(coins, coins ^ (rng.random(2000) < 0.1), "ksg", random_state=0)
-    apart = mutual_information(coins, rng.integers(0, 2, size=2000), "ksg", random_state=0)
+    with pytest.warns(TiesWarning):
+        alike = mutual_information(coins, coins ^ (rng.random(2000) < 0.1), "ksg", random_state=0)
+    with pytest.warns(TiesWarning):
+        apart = mutual_information(coins, rng.integers(0, 2, size=2000), "ksg", random_state=0)
     assert alike.value == pytest.approx(math.log(2) - 0.325, abs=0.06)
     assert apart.value == pytest.approx(0, abs=0.06)
 
@@ -212,6 +238,13 @@ def test_an_estimate_reads_as_a_sentence() -> None:
         ({"estimator": "magic"}, "estimator must be one of 'auto', 'ba'"),
         ({"unit": "hartley"}, "unit must be 'nats' or 'bits'; got 'hartley'"),
         ({"n_neighbors": 5}, "estimator 'auto' takes no settings; got n_neighbors"),
+        ({"training": {"epochs": 3}}, "training must be a Training; got"),
+        ({"random_state": -1}, "random_state must be an integer at least 0, .* got -1"),
+        ({"estimator": "ba", "entropy": "high"}, "entropy must be a number; got 'high'"),
+        ({"estimator": "js", "hidden": ()}, "hidden must have at least one width for critic 'joint'"),
+        ({"estimator": "js", "hidden": 32}, "hidden must be a tuple, each item an integer at least 1; got 32"),
+        ({"estimator": "club", "hidden": 32}, "hidden must be a tuple, each item an integer at least 1; got 32"),
+        ({"estimator": "js", "training": Training(held_out=0.99)}, "held_out must leave at least 2 of 50 rows"),
     ],
 )
 def test_bad_arguments_are_refused_by_name(arguments: dict[str, object], words: str) -> None:
@@ -231,6 +264,26 @@ def test_bad_variables_are_refused_by_name() -> None:
         mutual_information(x[:10], y[:10], "js")
     with pytest.raises(ValueError, match="epochs must be an integer at least 1; got 0"):
         Training(epochs=0)
+    with pytest.raises(ValueError, match="batch_size must be an integer at least 2; got 1"):
+        Training(batch_size=1)
+    with pytest.raises(ValueError, match="an estimate needs at least 4 rows; got 3"):
+        mutual_information(x[:3], y[:3])
+
+
+def test_texts_are_refused_by_the_name_of_their_variable() -> None:
+    texts = np.array(["red", "blue"] * 25)
+    with pytest.raises(ValueError, match=r"y must hold numbers, .* could not convert string to float"):
+        mutual_information(np.arange(50.0), texts)
+    with pytest.raises(ValueError, match="column 'colour' must hold numbers"):
+        total_correlation(pd.DataFrame({"size": np.arange(50.0), "colour": texts}))
+    with pytest.raises(ValueError, match="y must hold numbers, in at least 2 rows"):
+        mutual_information(np.arange(50.0), [1.0])
+
+
+def test_settings_may_be_numbers_of_numpy() -> None:
+    x, y = pairs(100, 1, 0.5)
+    plain, numpy = (mutual_information(x, y, "ksg", n_neighbors=k, random_state=0) for k in (5, np.int64(5)))
+    assert plain == numpy
 
 
 def test_more_is_shared_where_more_is_correlated() -> None:

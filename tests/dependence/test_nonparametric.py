@@ -9,7 +9,7 @@ from scipy.special import digamma, gamma
 from sklearn.cross_decomposition import CCA
 from sklearn.neighbors import KernelDensity
 
-from offmap.dependence import gaussian, gaussian_copula, kde, ksg, ksg_improved
+from offmap.dependence import gaussian, gaussian_copula, kde, ksg, ksg_improved, mixed_ksg
 from offmap.dependence.covariance import gaussian_pointwise, log_determinant_bias, normal_scores
 from offmap.dependence.kernel import log_density
 from offmap.dependence.nearest_neighbors import WIDEST_TREE, ksg_improved_pointwise, ksg_pointwise
@@ -67,7 +67,7 @@ def test_ksg_is_the_published_formula(widths: tuple[int, ...], k: int) -> None:
         assert found == pytest.approx(brute_improved(variables, k, order), abs=1e-9)
 
 
-@pytest.mark.parametrize("estimate", [ksg, ksg_improved])
+@pytest.mark.parametrize("estimate", [ksg, ksg_improved, mixed_ksg])
 def test_neighbours_find_what_gaussians_share_in_few_columns(estimate: type) -> None:
     assert estimate(*correlated(4000, 1, 0.9)) == pytest.approx(-0.5 * math.log(1 - 0.81), abs=0.06)
     assert estimate(*correlated(4000, 2, 0.0)) == pytest.approx(0, abs=0.06)
@@ -141,7 +141,7 @@ def test_a_gaussian_without_a_covariance_is_refused() -> None:
         gaussian_pointwise([x[:4], np.random.default_rng(1).normal(size=(4, 2))])
 
 
-@pytest.mark.parametrize("estimate", [ksg, ksg_improved, kde, gaussian, gaussian_copula])
+@pytest.mark.parametrize("estimate", [ksg, ksg_improved, mixed_ksg, kde, gaussian, gaussian_copula])
 def test_bad_input_is_refused_by_name(estimate: type) -> None:
     x = np.zeros((5, 2))
     with pytest.raises(ValueError, match="x and y must have the same number of rows; x has 5, y has 4"):
@@ -150,6 +150,12 @@ def test_bad_input_is_refused_by_name(estimate: type) -> None:
         estimate(x, np.full(5, np.nan))
     with pytest.raises(ValueError, match=r"x must have shape \(n,\) or \(n, d\)"):
         estimate(np.zeros((5, 2, 2)), x)
+
+
+@pytest.mark.parametrize("constant", [np.ones(50), np.column_stack([np.arange(50.0), np.full(50, 0.1)])])
+def test_kernels_need_columns_that_vary(constant: Array) -> None:
+    with pytest.raises(ValueError, match="y must vary in each of its columns; drop those that are constant"):
+        kde(np.arange(50.0), constant)
 
 
 def test_a_norm_must_be_known() -> None:

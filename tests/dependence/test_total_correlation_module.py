@@ -119,3 +119,22 @@ def test_bad_input_is_refused_by_name() -> None:
         correlation.value([torch.zeros(4, 2), torch.zeros(4, 2)])
     with pytest.raises(ValueError, match="groups must be"):
         correlation.value([torch.zeros(4, 2), torch.zeros(3, 1)])
+
+
+@pytest.mark.parametrize("estimator", [*NETWORKS])
+def test_tensors_of_any_precision_are_taken(estimator: str) -> None:
+    correlation = TotalCorrelation([2, 1], estimator=estimator, hidden=(4,)).eval()
+    groups = [torch.randn(9, width) for width in (2, 1)]
+    wide = [group.double().requires_grad_() for group in groups]
+    torch.testing.assert_close(correlation.value(wide), correlation.value(groups))
+    correlation.loss(wide).backward()
+    assert wide[0].grad is not None
+    assert wide[0].grad.dtype == torch.float64
+
+
+def test_arrays_are_refused_by_name() -> None:
+    correlation, arrays = TotalCorrelation([2, 1], hidden=(4,)), [np.zeros((9, 2)), np.zeros((9, 1))]
+    with pytest.raises(TypeError, match=r"groups\[0\] must be a tensor; got ndarray, which torch.as_tensor converts"):
+        correlation.value(arrays)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="x must be a tensor; got ndarray"):
+        JS(2, 1, hidden=(4,)).value(*arrays)  # type: ignore[arg-type]

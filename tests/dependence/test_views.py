@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import pickle
 import weakref
 from typing import Any
 
@@ -158,3 +159,15 @@ def test_a_reader_of_another_model_is_refused() -> None:
 def test_long_texts_are_cut() -> None:
     encoder = MultiViewEncoder(**FAST, epochs=0, max_words=3).fit(TEXTS)
     np.testing.assert_array_equal(encoder.transform(["a b c d"]), encoder.transform(["a b c"]))
+
+
+@pytest.mark.parametrize(("setting", "value"), [("batch_size", 1), ("random_state", -1)])
+def test_settings_out_of_range_are_refused_by_name(setting: str, value: int) -> None:
+    with pytest.raises(ValueError, match=f"{setting} must be an integer at least .* got {value}"):
+        MultiViewEncoder(**FAST | {setting: value}).fit(TEXTS)
+
+
+def test_a_pickled_encoder_gives_the_same_bytes() -> None:
+    encoder = MultiViewEncoder(**FAST).fit(TEXTS)
+    again = pickle.loads(pickle.dumps(encoder))
+    np.testing.assert_array_equal(again.transform(TEXTS), encoder.transform(TEXTS))

@@ -10,8 +10,9 @@ from offmap.dependence.infonce import InfoNCE, SaturationWarning
 from offmap.dependence.information import mutual_information, total_correlation
 from offmap.dependence.js import JS
 from offmap.dependence.kernel import kde
-from offmap.dependence.nearest_neighbors import ksg, ksg_improved
+from offmap.dependence.nearest_neighbors import ksg, ksg_improved, mixed_ksg
 from offmap.dependence.nwj import NWJ
+from offmap.dependence.ties import TiesWarning
 from offmap.dependence.total_correlation_module import TotalCorrelation
 from offmap.dependence.variational import BA, CLUB, CLUBMean
 
@@ -31,6 +32,7 @@ __all__ = [
     "JointCritic",
     "SaturationWarning",
     "SeparableCritic",
+    "TiesWarning",
     "TotalCorrelation",
     "Training",
     "gaussian",
@@ -38,6 +40,7 @@ __all__ = [
     "kde",
     "ksg",
     "ksg_improved",
+    "mixed_ksg",
     "mutual_information",
     "total_correlation",
 ]

@@ -1,25 +1,47 @@
 """``estimator="auto"``: picks an estimator by the number of rows and columns, and says which and why."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from offmap.dependence.covariance import gaussian_pointwise, normal_scores
+from offmap.dependence.covariance import gaussian_pointwise, normal_scores, redundant_columns
 from offmap.dependence.fitting import Training, evaluate_stack, fit_stack, split
-from offmap.dependence.nearest_neighbors import ksg_pointwise
+from offmap.dependence.interval import Revalue
+from offmap.dependence.nearest_neighbors import ksg_pointwise, mixed_ksg_pointwise, on_rows
+from offmap.dependence.nonparametric import Pointwise
 from offmap.dependence.residual import GaussianRatio, Residual, ResidualCritic
+from offmap.dependence.ties import has_ties
 from offmap.dependence.validation import FloatArray
 
 # Up to this many columns in both variables together, nearest neighbours are accurate.
 FEW_COLUMNS = 3
-# Rows that a network needs, and rows per column that a covariance needs.
+# Up to this many, they are better than a covariance where columns have ties.
+FEW_MIXED_COLUMNS = 6
+# Rows that neighbours need, that a network needs, and per column that a covariance needs.
+FEWEST_ROWS = 4
 FEW_ROWS = 500
 ROWS_PER_COLUMN = 4
-KSG, COPULA, CORRECTED = "ksg", "gaussian_copula", "gaussian_copula + js"
+KSG, MIXED, COPULA, CORRECTED = "ksg", "mixed_ksg", "gaussian_copula", "gaussian_copula + js"
 
 Pair = Sequence[FloatArray]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Two groups of variables whose mutual information is to be estimated.
+
+    Attributes:
+        pair: Standardised columns of both groups, with ties broken.
+        tied: The same columns with their ties.
+        names: Names of the columns of both groups.
+    """
+
+    pair: Pair
+    tied: Pair
+    names: Sequence[list[str]]
 
 
 @dataclass(frozen=True)
@@ -30,34 +52,107 @@ class Pick:
         estimator: Its name.
         reason: Why it was picked.
         pointwise: Contribution of each row to the value.
+        revalue: Maps positions of rows to the value of these rows alone, for nearest-neighbour estimators.
+        columns: Number of columns that were used.
     """
 
     estimator: str
     reason: str
     pointwise: FloatArray
+    revalue: Revalue | None = None
+    columns: int = 0
+
+    def on(self, rows: NDArray[np.intp]) -> float:
+        """Returns the value of the rows at the given positions."""
+        return float(self.pointwise[rows].mean()) if self.revalue is None else self.revalue(rows)
 
 
-def pick(pairs: Sequence[Pair], training: Training) -> list[Pick]:
+@dataclass(frozen=True)
+class _Scored:
+    """The normal scores of a pair without redundant columns, and what is worth saying about them.
+
+    ``infinite`` says why the true value is infinite, if a column of one side follows from the other side.
+    """
+
+    pair: Pair
+    infinite: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def pick(tasks: Sequence[Task], training: Training) -> list[Pick]:
     """Estimates the mutual information of each pair by the estimator that suits its size.
 
     Monotone maps of single columns do not change mutual information, so every estimator starts from normal scores.
     """
-    scores = [[normal_scores(variable) for variable in pair] for pair in pairs]
-    simple = [_without_network(pair) for pair in scores]
-    corrected = _with_network([pair for pair, found in zip(scores, simple, strict=True) if found is None], training)
-    return [next(corrected) if found is None else found for found in simple]
+    if len(tasks[0].pair[0]) < FEWEST_ROWS:
+        raise ValueError(f"an estimate needs at least {FEWEST_ROWS} rows; got {len(tasks[0].pair[0])}")
+    scored = [_scored(task) for task in tasks]
+    simple = [_mixed(task) or _without_network(found) for task, found in zip(tasks, scored, strict=True)]
+    rest = [found.pair for found, done in zip(scored, simple, strict=True) if done is None]
+    corrected = _with_network(rest, training)
+    picks = [next(corrected) if done is None else done for done in simple]
+    return [_with_notes(one, found) for one, found in zip(picks, scored, strict=True)]
 
 
-def _without_network(pair: Pair) -> Pick | None:
-    """The estimate of few columns or few rows; None if there are enough rows for a network."""
-    rows, columns = len(pair[0]), sum(variable.shape[1] for variable in pair)
+def _mixed(task: Task) -> Pick | None:
+    """The estimate of few columns some of which have ties; None for others."""
+    if _count_columns(task.tied) > FEW_MIXED_COLUMNS or not any(map(has_ties, task.tied)):
+        return None
+    scores = [normal_scores(variable) for variable in task.tied]
+    return _by_neighbors(MIXED, "many rows share a value", mixed_ksg_pointwise, scores)
+
+
+def _scored(task: Task) -> _Scored:
+    scores = [normal_scores(variable) for variable in task.pair]
+    columns = _count_columns(scores)
+    if len(scores[0]) < ROWS_PER_COLUMN * columns:
+        return _Scored(scores)
+    redundant = [redundant_columns(variable) for variable in scores]
+    kept = [np.delete(variable, places, axis=1) for variable, places in zip(scores, redundant, strict=True)]
+    names = [np.delete(own, places).tolist() for own, places in zip(task.names, redundant, strict=True)]
+    infinite = _infinite(kept, [*names[0], *names[1]])
     if columns <= FEW_COLUMNS:
-        return Pick(KSG, f"{columns} columns", ksg_pointwise(pair))
+        return _Scored(scores, infinite)
+    left_out = [own[place] for own, places in zip(task.names, redundant, strict=True) for place in places]
+    notes = [f"without {', '.join(left_out)}, which follows from other columns"] if left_out else []
+    notes += ["values that many rows share are taken as continuous"] if any(map(has_ties, task.tied)) else []
+    return _Scored(kept, infinite, tuple(notes))
+
+
+def _infinite(scores: Pair, names: Sequence[str]) -> str:
+    redundant = redundant_columns(np.hstack(scores))
+    named = ", ".join(names[place] for place in redundant)
+    return f"the true value is infinite, as {named} follows from other columns" if redundant else ""
+
+
+def _without_network(scored: _Scored) -> Pick | None:
+    """The estimate of few columns or few rows; None if there are enough rows for a network."""
+    pair = scored.pair
+    rows, columns = len(pair[0]), _count_columns(pair)
+    if columns <= FEW_COLUMNS:
+        return _by_neighbors(KSG, f"{columns} columns", ksg_pointwise, pair)
     if rows < ROWS_PER_COLUMN * columns:
-        return Pick(KSG, f"{rows} rows are too few for {columns} columns", ksg_pointwise(pair))
+        return _by_neighbors(KSG, f"{rows} rows are too few for {columns} columns", ksg_pointwise, pair)
+    if scored.infinite:
+        return _by_neighbors(KSG, "the covariance is singular", ksg_pointwise, pair)
     if rows < FEW_ROWS:
         return Pick(COPULA, f"{rows} rows are too few to train a network", gaussian_pointwise(pair))
     return None
+
+
+def _by_neighbors(name: str, reason: str, function: Pointwise, pair: Pair) -> Pick:
+    return Pick(name, reason, function(pair), on_rows(function, pair), _count_columns(pair))
+
+
+def _with_notes(one: Pick, scored: _Scored) -> Pick:
+    if one.estimator == MIXED:
+        return one
+    said = (one.reason, scored.infinite, *scored.notes)
+    return replace(one, reason="; ".join(words for words in said if words))
+
+
+def _count_columns(pair: Pair) -> int:
+    return sum(variable.shape[1] for variable in pair)
 
 
 def _with_network(pairs: Sequence[Pair], training: Training) -> Iterator[Pick]:

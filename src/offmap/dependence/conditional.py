@@ -6,7 +6,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from offmap import parameters
 from offmap.nets.stacked import stacked_mlp
+from offmap.parameters import Count
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 # Largest absolute value of the logarithm of a variance.
@@ -34,6 +36,7 @@ class GaussianConditional(nn.Module):
         self, x_widths: Sequence[int], y_widths: Sequence[int], hidden: Sequence[int], learn_variance: bool
     ) -> None:
         super().__init__()
+        parameters.require("hidden", hidden, tuple[Count, ...])
         self.mean = stacked_mlp(x_widths, [*hidden, max(y_widths)])
         self.log_variance = stacked_mlp(x_widths, [*hidden, max(y_widths)]) if learn_variance else None
         self.register_buffer("real", real_columns(y_widths))

@@ -9,7 +9,11 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.special import digamma, ndtri
 from scipy.stats import rankdata
 
+from offmap.dependence.ties import warn_of_ties
 from offmap.dependence.validation import FloatArray, check_variables
+
+# Share of its length that a redundant column may keep when the columns before it are projected out.
+_REDUNDANT = 1e-6
 
 
 def gaussian(x: ArrayLike, y: ArrayLike) -> float:
@@ -30,7 +34,9 @@ def gaussian(x: ArrayLike, y: ArrayLike) -> float:
         >>> round(gaussian(x, x + noise), 1)
         0.3
     """
-    return float(gaussian_pointwise(check_variables(("x", "y"), (x, y))).mean())
+    variables = check_variables(("x", "y"), (x, y))
+    warn_of_ties(dict(zip("xy", variables, strict=True)), "gaussian", stacklevel=3)
+    return float(gaussian_pointwise(variables).mean())
 
 
 def gaussian_copula(x: ArrayLike, y: ArrayLike) -> float:
@@ -49,7 +55,9 @@ def gaussian_copula(x: ArrayLike, y: ArrayLike) -> float:
         >>> round(gaussian_copula(np.exp(x), (x + noise) ** 3), 1)
         0.3
     """
-    return float(gaussian_copula_pointwise(check_variables(("x", "y"), (x, y))).mean())
+    variables = check_variables(("x", "y"), (x, y))
+    warn_of_ties(dict(zip("xy", variables, strict=True)), "gaussian_copula", stacklevel=3)
+    return float(gaussian_copula_pointwise(variables).mean())
 
 
 def gaussian_pointwise(variables: Sequence[FloatArray]) -> FloatArray:
@@ -73,6 +81,30 @@ def normal_scores(rows: FloatArray) -> FloatArray:
     return ndtri(rankdata(rows, axis=0) / (len(rows) + 1))
 
 
+def redundant_columns(rows: FloatArray) -> list[int]:
+    """Returns the positions of the columns that are linear combinations of columns before them.
+
+    Example:
+        >>> x, y = np.random.default_rng(0).normal(size=(2, 50))
+        >>> redundant_columns(np.column_stack([x, 3 * x + 1, y, x - y]))
+        [1, 3]
+    """
+    centred = rows - rows.mean(0)
+    basis = np.empty_like(centred, order="F")
+    redundant: list[int] = []
+    for place, column in enumerate(centred.T):
+        found = basis[:, : place - len(redundant)]
+        # Twice, because rounding leaves a part of the basis after one projection.
+        rest = column - found @ (found.T @ column)
+        rest -= found @ (found.T @ rest)
+        length = np.linalg.norm(rest)
+        if length <= _REDUNDANT * np.linalg.norm(column):
+            redundant.append(place)
+        else:
+            basis[:, place - len(redundant)] = rest / length
+    return redundant
+
+
 def log_determinant_bias(rows: int, width: int) -> float:
     r"""Returns the bias of $\log\det$ of the covariance (divisor $n$) of Gaussian rows."""
     freedom = np.arange(rows - 1, rows - 1 - width, -1)
@@ -87,7 +119,8 @@ def _log_density(rows: FloatArray) -> FloatArray:
         root = cholesky(centred.T @ centred / count, lower=True)
     except LinAlgError:
         root = np.zeros((width, width))
-    if count <= width or np.diag(root).min() <= 1e-7 * np.abs(centred).max():
+    # Compared column by column, so that the scales of the columns do not matter.
+    if count <= width or (np.diag(root) <= 1e-7 * np.abs(centred).max(0)).any():
         raise ValueError(
             f"a Gaussian estimate needs more rows than columns, and no column that is a linear combination of others; "
             f"got {count} rows and {width} columns. Drop redundant columns, or use 'ksg'"

@@ -5,9 +5,11 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
+from offmap import parameters
 from offmap.dependence.critics import CosineCritic, Critic, JointCritic, SeparableCritic
 from offmap.dependence.estimator import Estimator, Width
 from offmap.nets.pairs import derangements, off_diagonal
+from offmap.parameters import Count
 from offmap.ratio import loss_on_p, loss_on_q
 
 CRITICS: dict[str, Callable[..., Critic]] = {
@@ -36,6 +38,7 @@ class CriticEstimator(Estimator, ABC):
         critic: str | Callable[..., Critic] = "joint",
     ) -> None:
         super().__init__(x_width, y_width)
+        parameters.require("hidden", hidden, tuple[Count, ...])
         if isinstance(critic, str) and critic not in CRITICS:
             raise ValueError(f"critic must be one of {', '.join(map(repr, CRITICS))}; got {critic!r}")
         make = CRITICS[critic] if isinstance(critic, str) else critic

@@ -52,6 +52,8 @@ class JointCritic(Critic):
 
     def __init__(self, x_widths: Sequence[int], y_widths: Sequence[int], hidden: Sequence[int]) -> None:
         super().__init__()
+        if not hidden:
+            raise ValueError("hidden must have at least one width for critic 'joint'; got none")
         both = [before + after for before, after in zip(x_widths, y_widths, strict=True)]
         self.left = StackedLinear(x_widths, hidden[0], fan_in=both)
         # The two halves are one layer, which has one bias.

@@ -1,26 +1,22 @@
-"""The result of an estimate, with its bootstrap interval."""
+"""The result of an estimate, with its interval."""
 
 import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import numpy as np
-
 from offmap.dependence.estimator import Bound
-from offmap.dependence.validation import FloatArray
 
 Unit = Literal["nats", "bits"]
-RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimated mutual information or total correlation, with a 95 % bootstrap interval.
+    """An estimated mutual information or total correlation, with a 95 % interval.
 
     Attributes:
         value: The estimate. Where nothing is shared it may be slightly negative.
-        interval: 95 % interval of the value under resampling of the rows. It covers sampling noise, not the bias of
-            the estimator.
+        interval: 95 % interval of the value: from random halves of the rows for nearest-neighbour estimators, from a
+            bootstrap over rows for others. It covers sampling noise, not the bias of the estimator.
         estimator: Name of the estimator.
         bound: "lower" or "upper" if the estimator is biased to that side of the truth, or None.
         unit: "nats" or "bits".
@@ -60,26 +56,3 @@ class Estimate:
         factor = math.log(2) if unit == "nats" else 1 / math.log(2)
         low, high = self.interval
         return replace(self, value=self.value * factor, interval=(low * factor, high * factor), unit=unit)
-
-
-def bootstrap_interval(pointwise: FloatArray, rng: np.random.Generator) -> tuple[float, float]:
-    """Returns the central 95 % of the means of rows resampled with replacement.
-
-    Example:
-        >>> low, high = bootstrap_interval(np.random.default_rng(0).normal(size=1000), np.random.default_rng(0))
-        >>> -0.2 < low < high < 0.2
-        True
-    """
-    rows = len(pointwise)
-    means = np.concatenate(
-        [
-            pointwise[rng.integers(rows, size=(count, rows))].mean(1)
-            for count in _chunk_sizes(RESAMPLES, max(1, 2_000_000 // rows))
-        ]
-    )
-    low, high = np.quantile(means, (0.025, 0.975))
-    return float(low), float(high)
-
-
-def _chunk_sizes(whole: int, largest: int) -> list[int]:
-    return [min(largest, whole - start) for start in range(0, whole, largest)]

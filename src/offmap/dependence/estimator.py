@@ -2,12 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 from torch import Tensor, nn
 
+from offmap.parameters import Limit
+
 Bound = Literal["lower", "upper"]
 Width = int | Sequence[int]
+# Rows per batch: estimators compare each row with the others of its batch.
+BatchSize = Annotated[int, Limit("at least 2", lambda value: value >= 2)]
 
 
 class Estimator(nn.Module, ABC):
@@ -72,7 +76,11 @@ class Estimator(nn.Module, ABC):
 
     def _checked(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         pairs = []
+        # Parameters and data of different precision cannot be multiplied.
+        dtype = next((parameter.dtype for parameter in self.parameters()), None)
         for name, rows, widths in (("x", x, self.x_widths), ("y", y, self.y_widths)):
+            check_tensor(name, rows)
+            rows = rows if dtype is None else rows.to(dtype)
             rows = rows if self.stacked else rows.unsqueeze(0)
             if rows.ndim != 3 or rows.shape[0] != len(widths) or rows.shape[2] != max(widths):
                 wanted = f"({len(widths)}, n, {max(widths)})" if self.stacked else f"(n, {widths[0]})"
@@ -83,6 +91,12 @@ class Estimator(nn.Module, ABC):
                 f"x and y must have the same number of rows, at least 2; got {x.shape[-2]} and {y.shape[-2]}"
             )
         return pairs[0], pairs[1]
+
+
+def check_tensor(name: str, rows: object) -> None:
+    """Raises a ``TypeError`` unless ``rows`` is a tensor."""
+    if not isinstance(rows, Tensor):
+        raise TypeError(f"{name} must be a tensor; got {type(rows).__name__}, which torch.as_tensor converts")
 
 
 def _widths(name: str, width: Width) -> tuple[int, ...]:

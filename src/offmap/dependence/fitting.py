@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.optim import Adam
 
 from offmap import parameters
-from offmap.dependence.estimator import Estimator
+from offmap.dependence.estimator import BatchSize, Estimator
 from offmap.dependence.total_correlation_module import TotalCorrelation
 from offmap.dependence.validation import FloatArray
 from offmap.parameters import Count, Fraction, Positive
@@ -41,7 +41,7 @@ class Training:
     held_out: Fraction = 0.4
     epochs: Count = 200
     patience: Count = 10
-    batch_size: Count = 256
+    batch_size: BatchSize = 256
     lr: Positive = 2e-3
     stack_terms: bool = False
 
@@ -73,6 +73,8 @@ def split(variables: Sequence[FloatArray], held_out: float) -> Split:
         raise ValueError(f"an estimator with a network needs at least {FEWEST_ROWS} rows; got {rows}")
     tensors = [torch.from_numpy(variable).float() for variable in variables]
     half = max(2, round(rows * held_out / 2))
+    if rows - 2 * half < 2:
+        raise ValueError(f"held_out must leave at least 2 of {rows} rows to train on; lower it from {held_out}")
     order = torch.randperm(rows)
     parts = (order[2 * half :], order[half : 2 * half], order[:half])
     training, stopping, evaluation = (tuple(tensor[part] for tensor in tensors) for part in parts)

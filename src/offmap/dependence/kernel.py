@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
+from offmap.dependence.ties import warn_of_ties
 from offmap.dependence.validation import FloatArray, check_variables
 
 # Distances that are held in memory at a time.
@@ -18,7 +19,9 @@ def kde(x: ArrayLike, y: ArrayLike) -> float:
 
     $$\frac1n \sum_i \log \frac{\hat p(x_i, y_i)}{\hat p(x_i)\, \hat p(y_i)}$$
 
-    Kernels are Gaussian with Scott's bandwidth per column, $\sigma n^{-1 / (d + 4)}$.
+    Kernels are Gaussian with Scott's bandwidth per column, $\sigma n^{-1 / (d + 4)}$, so scales need not be similar.
+    Columns are otherwise taken as they are: they must vary and have no ties. ``mutual_information`` standardises them
+    first and drops constant ones; for columns with many ties use ``mixed_ksg``.
 
     Args:
         x: Array of shape ``(n,)`` or ``(n, d)``.
@@ -30,7 +33,12 @@ def kde(x: ArrayLike, y: ArrayLike) -> float:
         >>> round(kde(x, x + noise), 1)
         0.3
     """
-    return float(kde_pointwise(check_variables(("x", "y"), (x, y))).mean())
+    variables = dict(zip("xy", check_variables(("x", "y"), (x, y)), strict=True))
+    for name, rows in variables.items():
+        if (rows == rows[0]).all(0).any():
+            raise ValueError(f"{name} must vary in each of its columns; drop those that are constant")
+    warn_of_ties(variables, "kde", stacklevel=3)
+    return float(kde_pointwise([*variables.values()]).mean())
 
 
 def kde_pointwise(variables: Sequence[FloatArray]) -> FloatArray:

@@ -10,7 +10,7 @@ from offmap.dependence.estimator import Estimator
 from offmap.dependence.infonce import InfoNCE
 from offmap.dependence.js import JS
 from offmap.dependence.kernel import kde_pointwise
-from offmap.dependence.nearest_neighbors import ksg_improved_pointwise, ksg_pointwise
+from offmap.dependence.nearest_neighbors import ksg_improved_pointwise, ksg_pointwise, mixed_ksg_pointwise
 from offmap.dependence.nonparametric import NonparametricEstimator, Pointwise
 from offmap.dependence.nwj import NWJ
 from offmap.dependence.variational import BA, CLUB, CLUBMean
@@ -28,10 +28,15 @@ NETWORKS: dict[str, Callable[..., Estimator]] = {
 NONPARAMETRIC: dict[str, Pointwise] = {
     "ksg": ksg_pointwise,
     "ksg_improved": ksg_improved_pointwise,
+    "mixed_ksg": mixed_ksg_pointwise,
     "kde": kde_pointwise,
     "gaussian": gaussian_pointwise,
     "gaussian_copula": gaussian_copula_pointwise,
 }
+# Those whose contributions depend on neighbouring rows.
+NEIGHBORS = ("ksg", "ksg_improved", "mixed_ksg")
+# Those that need densities, which columns with ties do not have.
+CONTINUOUS = ("ksg", "ksg_improved", "kde", "gaussian", "gaussian_copula", "ba")
 # What the two kinds take beside their settings.
 _DATA = {"x_width", "y_width", "variables"}
 

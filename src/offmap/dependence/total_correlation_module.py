@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from offmap.dependence.decomposition import terms
-from offmap.dependence.estimator import Bound, Estimator
+from offmap.dependence.estimator import Bound, Estimator, check_tensor
 from offmap.dependence.registry import check_settings, estimator_class
 
 
@@ -94,6 +94,8 @@ class TotalCorrelation(nn.Module):
 
     def pairs(self, groups: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """Returns both sides of each term, ``(terms, n, widest)``, narrow ones padded with zeros."""
+        for place, group in enumerate(groups):
+            check_tensor(f"groups[{place}]", group)
         found = tuple(group.shape[-1] for group in groups)
         if found != self.widths or any(group.ndim != 2 or len(group) != len(groups[0]) for group in groups):
             shapes = [tuple(group.shape) for group in groups]

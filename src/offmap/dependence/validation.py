@@ -13,13 +13,23 @@ FloatArray = NDArray[np.float64]
 
 def check_variable(name: str, values: ArrayLike) -> FloatArray:
     """Returns a variable as finite numbers of shape ``(n, d)``; a 1-D array becomes one column."""
-    rows: NDArray[Any] = check_array(
-        values, dtype=np.float64, ensure_2d=False, allow_nd=True, ensure_min_samples=2, input_name=name
-    )
+    rows = _numbers(name, values)
     rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(f"{name} must have shape (n,) or (n, d); got shape {rows.shape}")
     return rows
+
+
+def _numbers(name: str, values: ArrayLike) -> NDArray[Any]:
+    try:
+        return check_array(
+            values, dtype=np.float64, ensure_2d=False, allow_nd=True, ensure_min_samples=2, input_name=name
+        )
+    except (TypeError, ValueError) as error:
+        if f"Input {name} " in str(error):
+            raise
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"{name} must hold numbers, in at least 2 rows: {reason}") from error
 
 
 def check_variables(names: Sequence[str], variables: Sequence[ArrayLike]) -> list[FloatArray]:
@@ -65,11 +75,39 @@ def standardise(names: Sequence[str], variables: Sequence[FloatArray]) -> list[F
 
 
 def _standardise(name: str, rows: FloatArray) -> FloatArray:
-    mean, spread = rows.mean(0), rows.std(0)
-    varies = spread > 1e-12 * np.maximum(1e-300, np.abs(mean))
+    mean, spread, varies = rows.mean(0), rows.std(0), varying(rows)
     if not varies.any():
         raise ValueError(f"{name} must vary; all of its columns are constant")
     return (rows[:, varies] - mean[varies]) / spread[varies]
+
+
+def varying(rows: FloatArray) -> NDArray[np.bool_]:
+    """Marks the columns that are not constant."""
+    return rows.std(0) > 1e-12 * np.maximum(1e-300, np.abs(rows.mean(0)))
+
+
+def log_scale(rows: FloatArray) -> float:
+    """Returns the sum of the logarithms of the standard deviations that ``standardise`` divides by.
+
+    Example:
+        >>> round(log_scale(np.array([[0.0, 7.0], [2 * np.e, 7.0]])), 3)
+        1.0
+    """
+    return float(np.log(rows.std(0)[varying(rows)]).sum())
+
+
+def name_columns(name: str, rows: FloatArray) -> list[str]:
+    """Names the columns of a variable that are not constant.
+
+    Example:
+        >>> name_columns("x", np.array([[0.0, 7.0, 1.0], [2.0, 7.0, 3.0]]))
+        ['x[:, 0]', 'x[:, 2]']
+        >>> name_columns("column 'age'", np.array([[0.0], [2.0]]))
+        ["column 'age'"]
+    """
+    if rows.shape[1] == 1:
+        return [name]
+    return [f"{name}[:, {place}]" for place in np.flatnonzero(varying(rows))]
 
 
 def break_ties(variables: Sequence[FloatArray], rng: np.random.Generator) -> list[FloatArray]:

@@ -63,7 +63,7 @@ def test_forward_kl_is_the_weighted_sum_by_hand() -> None:
     vae, X, objective = network(), rows(2), Objective("forward_kl", n_samples=4)
     with torch.no_grad():
         for parameter in vae.decoder.parameters():  # a posterior far from the encoder's: uneven weights
-            parameter *= 5
+            parameter.mul_(5)
     with local_seed(2):
         terms = objective.terms(vae, X)
     with local_seed(2):

@@ -19,7 +19,8 @@ from offmap.dependence.disentangle.inputs import Inputs
 from offmap.dependence.disentangle.penalty import TotalCorrelationPenalty
 from offmap.dependence.disentangle.targets import Target, TargetHead, check_targets
 from offmap.dependence.disentangle.training import CodeNetwork, CodeTraining, add_jitter
-from offmap.parameters import Count, Device, NonNegative, Positive
+from offmap.dependence.estimator import BatchSize
+from offmap.parameters import Count, Device, Natural, NonNegative, Positive
 from offmap.random_state import draw_seed, local_seed
 from offmap.train import History
 
@@ -92,9 +93,9 @@ class GroupedAutoencoder(BaseEstimator):
     conv_channels: Count = 16
     hidden: tuple[Count, ...] = (128, 128)
     epochs: Count = 10
-    batch_size: Count = 128
+    batch_size: BatchSize = 128
     lr: Positive = 2e-3
-    random_state: int | None = None
+    random_state: Natural | None = None
     device: Device = "cpu"
 
     def fit(self, X: ArrayLike, targets: Mapping[str, ArrayLike] | None = None) -> Self:
@@ -184,4 +185,8 @@ def join_codes(codes: Mapping[str, ArrayLike], groups: Mapping[str, CodeGroup]) 
         raise ValueError(f"codes must be arrays (n, width) with the widths {wanted}; got the shapes {shapes}")
     if len({len(array) for array in arrays.values()}) > 1:
         raise ValueError(f"codes must have the same number of rows in each group; got the shapes {shapes}")
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            row = int(np.flatnonzero(~np.isfinite(array).all(1))[0])
+            raise ValueError(f"codes[{name!r}] must be finite; row {row} is not")
     return np.hstack([*arrays.values()])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, column_or_1d
@@ -66,9 +67,20 @@ def check_targets(targets: Mapping[str, ArrayLike], groups: Mapping[str, CodeGro
     return found
 
 
+def _classes(name: str, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The labels of a target and the place of each row's label among them."""
+    missing = np.flatnonzero(pd.isna(labels))
+    if len(missing):
+        raise ValueError(f"targets[{name!r}] must have a label in each row; row {missing[0]} has none. Drop such rows")
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"targets[{name!r}] must have at least 2 classes; all rows have {classes[0]!r}")
+    return classes, codes
+
+
 def _target(name: str, group: CodeGroup, values: ArrayLike) -> Target:
     if group.target == "class":
-        classes, codes = np.unique(column_or_1d(values), return_inverse=True)
+        classes, codes = _classes(name, column_or_1d(values))
         return Target(torch.from_numpy(codes), len(classes), classes)
     label = f"targets[{name!r}]"
     numbers = check_array(values, dtype=np.float32, ensure_2d=False, input_name=label)

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.optim import AdamW
 
 from offmap import parameters
+from offmap.dependence.estimator import BatchSize
 from offmap.dependence.views.layers import TokenReader, TopLayers
 from offmap.dependence.views.strategies import STRATEGIES, Strategy
 from offmap.dependence.views.view import View, as_views
@@ -73,10 +74,10 @@ class MultiViewEncoder(BaseEstimator):
     max_words: Count = 32
     temperature: Positive = 0.05
     epochs: Natural = 1
-    batch_size: Count = 64
+    batch_size: BatchSize = 64
     lr: Positive = 1e-4
     model: str = "minilm"
-    random_state: int | None = None
+    random_state: Natural | None = None
     device: Device = "cpu"
 
     def fit(self, texts: Sequence[str], y: object = None, *, reader: TokenReader | None = None) -> Self:
