@@ -9,7 +9,7 @@ import pytest
 
 from offmap_bench import Table, confirm, make
 from offmap_bench.confirm import comes_out
-from offmap_bench.run import Cell, Run, empty_cells, run
+from offmap_bench.run import Cell, FailedRuns, Run, empty_cells, run
 
 NOW = "a" * 40
 
@@ -56,6 +56,18 @@ def test_a_cell_that_does_not_come_out_is_measured_anew(
     after = stored(make_table(), tmp_path)["large", "shift 3"]
     assert [one.metrics for one in after.runs] == [one.metrics for one in wrong.runs]
     assert after.confirmed is None
+
+
+def test_a_cell_that_fails_is_named_and_the_others_are_confirmed(
+    make_table: Callable[..., Table], forests: Any, tmp_path: Path
+) -> None:
+    run(make_table(), results=tmp_path)
+    forests.stop = {len(forests.calls) + 1: ImportError("no JAX")}
+    with pytest.raises(FailedRuns, match=r"1 of 4 cells failed: row 'large', column 'shift 1': ImportError"):
+        confirm.confirm(make_table(), results=tmp_path)
+    after = stored(make_table(), tmp_path)
+    assert [place for place, cell in after.items() if cell.confirmed != NOW] == [("large", "shift 1")]
+    assert all(len(cell.runs) == 3 for cell in after.values())
 
 
 def test_rows_and_columns_are_chosen_and_cells_of_other_parameters_left_alone(

@@ -9,7 +9,7 @@ from offmap.progress import bar
 from offmap_bench.places import RESULTS
 from offmap_bench.plain import plain
 from offmap_bench.provenance import commit, provenance
-from offmap_bench.run import Cell, Run, empty_cells, measure, run
+from offmap_bench.run import Cell, FailedRuns, Run, empty_cells, measure, run
 from offmap_bench.table import Table
 
 # Words in the name of a metric that is a time or a speed: it comes out differently each time.
@@ -56,27 +56,40 @@ def confirm(
 
     Raises:
         ValueError: The code has no commit, or has changes that are not committed; or the table has only times.
-        FailedRuns: A further seed of a cell that did not come out the same failed.
+        FailedRuns: One or more cells could not be measured; the others were.
     """
     now = _committed()
     if not compared(table.metrics):
         raise ValueError(f"{table.name!r} has only times and speeds, which never come out the same; use --force")
     stored = [place.stored(results) for place in empty_cells(table, profile, rows, columns)]
     todo = [cell for cell in stored if cell is not None and cell.at != now and _valid(table, cell)]
-    same, changed = [], []
+    found: list[Cell] = []
+    failures: dict[str, Exception] = {}
     with bar(table.name, total=len(todo)) as shown:
         for cell in todo:
-            fresh = measure(table, cell, cell.runs[0].seed)
-            if comes_out(cell.runs[0], fresh):
-                same.append(replace(cell, confirmed=now))
-                same[-1].write(results)
-            else:
-                replace(cell, runs=(fresh,), confirmed=None, **provenance()).write(results)
-                changed += run(
-                    table, profile, results, rows=[cell.row], columns=[cell.column], seeds=sorted(cell.seeds)
-                )
-            shown.advance(note=f"row {cell.row!r}, column {cell.column!r}")
-    return Confirmed(tuple(same), tuple(changed))
+            where = f"row {cell.row!r}, column {cell.column!r}"
+            try:
+                found.append(_settled(table, cell, now, results))
+            except Exception as error:
+                failures[where] = error
+            shown.advance(note=where)
+    if failures:
+        listed = "; ".join(f"{where}: {error!r}" for where, error in failures.items())
+        raise FailedRuns(f"{table.name}: {len(failures)} of {len(todo)} cells failed: {listed}")
+    same = [cell for cell in found if cell.confirmed == now]
+    return Confirmed(tuple(same), tuple(cell for cell in found if cell.confirmed != now))
+
+
+def _settled(table: Table, cell: Cell, now: str, results: Path) -> Cell:
+    """The cell with the mark of this commit, or measured anew."""
+    fresh = measure(table, cell, cell.runs[0].seed)
+    if comes_out(cell.runs[0], fresh):
+        marked = replace(cell, confirmed=now)
+        marked.write(results)
+        return marked
+    replace(cell, runs=(fresh,), confirmed=None, **provenance()).write(results)
+    (anew,) = run(table, cell.profile, results, rows=[cell.row], columns=[cell.column], seeds=sorted(cell.seeds))
+    return anew
 
 
 def compared(metrics: Collection[str]) -> list[str]:
