@@ -7,6 +7,7 @@ from pathlib import Path
 
 _PACKAGE = str(Path(__file__).parent)
 _LONGEST = 2_000
+_LONGEST_VALUE = 40
 # Control characters, invisible formatting such as a change of direction, halves of surrogate pairs, line separators.
 _UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
@@ -38,6 +39,20 @@ def printable(text: str, longest: int = _LONGEST) -> str:
     """
     kept = text if len(text) <= longest else text[:longest] + "…"
     return kept if kept.isascii() and kept.isprintable() else "".join(map(_escaped, kept))
+
+
+def short_repr(value: object) -> str:
+    """A value as Python writes it, cut where it is long.
+
+    Example:
+        >>> short_repr("tall"), len(short_repr("x" * 99))
+        ("'tall'", 40)
+    """
+    text = repr(value)
+    if len(text) <= _LONGEST_VALUE:
+        return text
+    kept = _LONGEST_VALUE - 3
+    return f"{value[:kept]!r}…" if isinstance(value, str) else f"{text[:kept]}…"
 
 
 def reason_of(error: BaseException) -> str:

@@ -7,6 +7,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, validate_data
 
+from offmap.errors import short_repr
+
 _ENCODER = "offmap.data.TableEncoder reads such tables"
 
 
@@ -51,14 +53,22 @@ def require_finite(rows: NDArray[Any], names: Any = None, index: Any = None) -> 
     """
     if rows.dtype.kind != "f" or np.isfinite(rows).all():
         return
-    row, *place = np.argwhere(~np.isfinite(rows))[0].tolist()
-    where = _where(_number(row, index), place, names)
-    if np.isnan(rows[(row, *place)]):
-        remedy = "fill such cells or leave the rows out" + (
-            f", or use an encoder: {_ENCODER}" if rows.ndim == 2 else ""
-        )
-        raise ValueError(f"Input X contains NaN: {where} is missing; {remedy}")
+    place = first_not_finite(rows)
+    where = _where(_number(place[0], index), place[1:], names)
+    if np.isnan(rows[place]):
+        encoder = f", or use an encoder: {_ENCODER}" if rows.ndim == 2 else ""
+        raise ValueError(f"Input X contains NaN: {where} is missing; fill such cells or leave the rows out{encoder}")
     raise ValueError(f"Input X contains infinity: {where}; every number must be finite")
+
+
+def first_not_finite(rows: NDArray[Any]) -> tuple[int, ...]:
+    """The place of the first number that is NaN or infinite.
+
+    Example:
+        >>> first_not_finite(np.array([[0.0, 1.0], [2.0, np.inf]]))
+        (1, 1)
+    """
+    return tuple(np.argwhere(~np.isfinite(rows))[0].tolist())
 
 
 def _require_one_length(X: Any) -> None:
@@ -76,9 +86,8 @@ def _text(X: Any) -> str | None:
     found = next((place for place in places if not _is_number(cells[place])), places[0] if places else None)
     if found is None:
         return None
-    shown = repr(cells[found]) if len(cells[found]) <= 40 else f"{cells[found][:37]!r}…"
     row = _number(found[0], getattr(X, "index", None))
-    return f"{_where(row, [*found[1:]], getattr(X, 'columns', None))} is {shown}"
+    return f"{_where(row, found[1:], getattr(X, 'columns', None))} is {short_repr(cells[found])}"
 
 
 def _number(place: int, index: Any) -> int:
@@ -87,11 +96,11 @@ def _number(place: int, index: Any) -> int:
     return int(index[place]) if whole else place
 
 
-def _where(row: int, place: list[int], names: Any) -> str:
+def _where(row: int, place: tuple[int, ...], names: Any) -> str:
     if not place:
         return f"row {row}"
     if len(place) > 1:
-        return f"row {row}, pixel {tuple(place)}"
+        return f"row {row}, pixel {place}"
     return f"row {row}, column {place[0] if names is None else repr(str(names[place[0]]))}"
 
 

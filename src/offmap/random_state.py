@@ -22,10 +22,17 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
     Example:
         >>> int(as_generator(0).integers(100)) == int(np.random.default_rng(0).integers(100))
         True
+        >>> as_generator(-1)
+        Traceback (most recent call last):
+        ValueError: random_state must be None, an integer at least 0 or a NumPy generator; got -1
     """
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        wanted = "None, an integer at least 0 or a NumPy generator"
+        raise ValueError(f"random_state must be {wanted}; got {random_state!r}") from None
 
 
 def draw_seed(random_state: RandomState) -> int:

@@ -9,7 +9,7 @@ from offmap.progress import bar
 from offmap_bench.places import RESULTS
 from offmap_bench.plain import plain
 from offmap_bench.provenance import commit, provenance
-from offmap_bench.run import Cell, FailedRuns, Run, empty_cells, measure, run
+from offmap_bench.run import Cell, Run, empty_cells, measure, raise_failures, run
 from offmap_bench.table import Table
 
 # Words in the name of a metric that is a time or a speed: it comes out differently each time.
@@ -73,9 +73,7 @@ def confirm(
             except Exception as error:
                 failures[where] = error
             shown.advance(note=where)
-    if failures:
-        listed = "; ".join(f"{where}: {error!r}" for where, error in failures.items())
-        raise FailedRuns(f"{table.name}: {len(failures)} of {len(todo)} cells failed: {listed}")
+    raise_failures(table, failures, f"{len(todo)} cells")
     same = [cell for cell in found if cell.confirmed == now]
     return Confirmed(tuple(same), tuple(cell for cell in found if cell.confirmed != now))
 

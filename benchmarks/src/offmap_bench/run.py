@@ -153,11 +153,22 @@ def run(
     cells = [_resume(cell, results, table.metrics, forget=seeds if force else ()) for cell in cells]
     todo = _missing(table, cells, seeds)
     failures = _run_missing(table, cells, todo, results)
+    raise_failures(table, failures, f"{len(todo)} runs")
+    return cells
+
+
+def raise_failures(table: Table, failures: Mapping[str, Exception], total: str) -> None:
+    """Raises a ``FailedRuns`` that lists the errors by place, if there are any.
+
+    Args:
+        table: The table.
+        failures: The errors.
+        total: How many of what were to be measured.
+    """
     if failures:
         listed = "; ".join(f"{where}: {error!r}" for where, error in failures.items())
         causes = ExceptionGroup(table.name, [*failures.values()])
-        raise FailedRuns(f"{table.name}: {len(failures)} of {len(todo)} runs failed: {listed}") from causes
-    return cells
+        raise FailedRuns(f"{table.name}: {len(failures)} of {total} failed: {listed}") from causes
 
 
 def _missing(table: Table, cells: Sequence[Cell], seeds: Sequence[int]) -> list[tuple[int, int]]:

@@ -197,11 +197,7 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
     def remove_entities(self, entities: ArrayLike) -> Self:
         """Forgets entities, such as devices that are out of service; all else stays as it is."""
         check_is_fitted(self, "promise_")
-        ids = check_ids(entities)
-        places = np.unique(self.entities_.find(ids))
-        if places[0] < 0:
-            unknown = as_given(ids[self.entities_.find(ids) < 0])
-            raise ValueError(f"entities holds {unknown[0]!s}, which the model does not know; none was removed")
+        places = np.unique(self._places(check_ids(entities), "the model does not know; none was removed"))
         if len(places) == len(self.entities_):
             raise ValueError("entities names all that the model knows; at least one must stay")
         self.entities_.remove(places)
@@ -317,13 +313,10 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
         ids = check_ids(entities)
         return X, check_index(rows, len(X), len(ids)), self._places(ids)
 
-    def _places(self, ids: Ids) -> Places:
+    def _places(self, ids: Ids, if_unknown: str = "was never fitted; add_entity (offmap add) makes it known") -> Places:
         places = self.entities_.find(ids)
         if (places < 0).any():
-            unknown = as_given(ids[places < 0])
-            raise ValueError(
-                f"entities holds {unknown[0]!s}, which was never fitted; add_entity (offmap add) makes it known"
-            )
+            raise ValueError(f"entities holds {as_given(ids[places < 0])[0]!s}, which {if_unknown}")
         return places
 
     def _split(self, codes: Places, ids: NDArray[Any], rng: np.random.Generator) -> Split:

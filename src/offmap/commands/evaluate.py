@@ -8,7 +8,7 @@ import typer
 from offmap.commands import terminal
 from offmap.commands.opening import open_rows, require_present, roles_of
 from offmap.commands.options import DATA_HELP, AlertBudget, Alpha, Entity, Json, Label, Model, Quiet, Text, Trust
-from offmap.commands.thresholds import at_threshold, chosen
+from offmap.commands.thresholds import at_threshold, stated_rate
 from offmap.outputs import require_writable
 
 
@@ -34,7 +34,7 @@ def evaluate(
     from offmap.workflow import evaluate_model, load_model
 
     with terminal.messages(quiet) as tell:
-        loaded = at_threshold(load_model(model, trust or ()), chosen(alpha, budget))
+        loaded = at_threshold(load_model(model, trust or ()), stated_rate(alpha, budget))
         roles = roles_of(text, label, entity)
         known = open_rows(loaded, normal, roles, scoring=True)
         # Rows of no known class need no column of labels.

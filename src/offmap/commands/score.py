@@ -26,7 +26,7 @@ from offmap.commands.options import (
     Trust,
 )
 from offmap.commands.streaming import EngineName, RayAddress, Resume, RowData, Stream, Workers
-from offmap.commands.thresholds import AUTO, at_threshold, chosen, rate_of
+from offmap.commands.thresholds import AUTO, at_threshold, stated_rate
 from offmap.outputs import json_line, require_scores_out
 
 if TYPE_CHECKING:
@@ -114,11 +114,10 @@ def score(
     from offmap.workflow import load_model, write_frame
 
     with terminal.messages(quiet) as tell:
-        if alpha == AUTO and budget is not None:
-            raise ValueError("give either --alpha or --budget")
-        whole = top is not None or bool(explain) or new_entities == "add" or alpha == AUTO or known is not None
+        rate = stated_rate(alpha, budget)
+        whole = top is not None or bool(explain) or new_entities == "add" or rate == AUTO or known is not None
         in_batches = stream.serves(data, out, whole)
-        loaded, rate = load_model(model, trust or ()), chosen(rate_of(alpha), budget)
+        loaded = load_model(model, trust or ())
         _require_entities(loaded, new_entities)
         roles = roles_of(text, label, entity, keep=keep)
         if in_batches:
@@ -126,7 +125,7 @@ def score(
             require_entity_role(loaded, roles)
             rows, novel = stream.run(at_threshold(loaded, rate), data, out, roles, new_entities, trust or ())
         else:
-            table = _Table(new_entities, top, explain, reference, AUTO if alpha == AUTO else rate, known)
+            table = _Table(new_entities, top, explain, reference, rate, known)
             frame = table.of(loaded, data, roles, tell)
             rows, novel = len(frame), int(frame["novel"].sum())
             if out is None:

@@ -1,6 +1,6 @@
 """Another threshold for a fitted model, as the options of a command state it."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from offmap.workflow import Estimator
@@ -8,34 +8,31 @@ if TYPE_CHECKING:
 AUTO = "auto"
 
 
-def rate_of(alpha: str | None) -> float | None:
-    """The rate that an option states; None if it is not given, or left to the rows."""
-    if alpha is None or alpha == AUTO:
-        return None
-    try:
-        return float(alpha)
-    except ValueError:
-        raise ValueError(f"--alpha must be a rate between 0 and 1, or {AUTO!r}; got {alpha!r}") from None
-
-
-def chosen(alpha: float | None, budget: str | None) -> float | None:
-    """The false-alarm rate that is stated, as a rate or as a budget; None if neither is.
+def stated_rate(alpha: str | float | None, budget: str | None) -> Any:
+    """The false-alarm rate that is stated, as a rate or as a budget; "auto" if it is left to the rows, None if neither.
 
     Args:
-        alpha: The rate.
+        alpha: The rate, or "auto".
         budget: Alerts per rows, as ``50/10000`` or ``0.005``.
     """
     from offmap.calibration.budget import Budget, chosen_rate
 
-    if budget is None:
-        return None if alpha is None else chosen_rate(alpha, None)
-    if alpha is not None:
+    if alpha is not None and budget is not None:
         raise ValueError("give either --alpha or --budget")
+    if budget is None:
+        return alpha if alpha is None or alpha == AUTO else chosen_rate(_number(alpha), None)
     alerts, slash, rows = budget.partition("/")
     try:
         return chosen_rate(None, Budget(float(alerts), per=int(rows)) if slash else float(alerts))
     except ValueError as error:
         raise ValueError(f"--budget must be alerts/rows, as 50/10000, or a rate; got {budget!r}: {error}") from None
+
+
+def _number(alpha: str | float) -> float:
+    try:
+        return float(alpha)
+    except ValueError:
+        raise ValueError(f"--alpha must be a rate between 0 and 1, or {AUTO!r}; got {alpha!r}") from None
 
 
 def at_threshold(model: "Estimator", rate: float | None) -> "Estimator":

@@ -7,7 +7,7 @@ same bytes from any number of threads.
 import numpy as np
 import torch
 
-from offmap.random_state import RandomState, as_generator, draw_seed
+from offmap.random_state import RandomState, draw_seed
 
 
 def require_count(name: str, value: object) -> int:
@@ -31,20 +31,4 @@ def torch_rng(random_state: RandomState = None, device: str = "cpu") -> torch.Ge
         >>> torch.equal(a, b)
         True
     """
-    return torch.Generator(device).manual_seed(draw_seed(numpy_rng(random_state)))
-
-
-def numpy_rng(random_state: RandomState = None) -> np.random.Generator:
-    """Makes a NumPy generator from ``random_state``, or raises a ``ValueError`` that names the argument.
-
-    Example:
-        >>> numpy_rng(-1)
-        Traceback (most recent call last):
-        ValueError: random_state must be None, an integer at least 0 or a NumPy generator; got -1
-    """
-    try:
-        return as_generator(random_state)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"random_state must be None, an integer at least 0 or a NumPy generator; got {random_state!r}"
-        ) from None
+    return torch.Generator(device).manual_seed(draw_seed(random_state))

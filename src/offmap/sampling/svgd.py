@@ -15,8 +15,8 @@ from torch.optim import Adagrad
 from offmap import parameters, persist
 from offmap.parameters import Count, Device, Natural, Positive
 from offmap.progress import bar
-from offmap.random_state import draw_seed, local_seed
-from offmap.sampling.draws import numpy_rng, require_count
+from offmap.random_state import as_generator, draw_seed, local_seed
+from offmap.sampling.draws import require_count
 from offmap.sampling.log_density import LogDensity, require_log_density, require_usable
 from offmap.sampling.stein import require_reached, score, svgd_direction
 
@@ -80,7 +80,7 @@ class SVGD(BaseEstimator):
         check_is_fitted(self, "particles_")
         whole, rest = divmod(require_count("n", n), len(self.particles_))
         rows = [*[np.arange(len(self.particles_))] * whole]
-        rows.append(numpy_rng(random_state).permutation(len(self.particles_))[:rest])
+        rows.append(as_generator(random_state).permutation(len(self.particles_))[:rest])
         return self.particles_[np.concatenate(rows)]
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from offmap.data import TableEncoder
 from offmap.data.module_encoder import ModuleEncoder
 from offmap.data.rows import as_texts
+from offmap.errors import short_repr
+from offmap.numeric_rows import first_not_finite
 from offmap.service.problems import Problem
 from offmap.workflow import Estimator
 from offmap.workflow.fitting import encoder_of
@@ -84,7 +86,7 @@ def texts(model: Estimator, given: Sequence[Any]) -> NDArray[Any]:
         raise Problem(422, "texts holds texts, but this model was fitted on numbers; send rows")
     for place, text in enumerate(given):
         if not isinstance(text, str):
-            raise Problem(422, f"row {place} of texts is {_shown(text)}, not a text")
+            raise Problem(422, f"row {place} of texts is {short_repr(text)}, not a text")
     return as_texts(given)
 
 
@@ -148,7 +150,7 @@ def _records(model: Estimator, rows: list[dict[str, Any]]) -> Any:
 def _require_columns(rows: list[Any], names: list[str], why: str) -> None:
     for place, row in enumerate(rows):
         if not isinstance(row, dict):
-            raise Problem(422, f"row {place} is {_shown(row)}, but row 0 is an object")
+            raise Problem(422, f"row {place} is {short_repr(row)}, but row 0 is an object")
         if lacking := [name for name in names if name not in row]:
             raise Problem(422, f"row {place} has no {lacking[0]!r}")
         if len(row) > len(names):
@@ -167,14 +169,14 @@ def _single(frame: pd.DataFrame) -> pd.DataFrame:
     for name in frame.columns:
         for place, cell in enumerate(frame[name] if frame[name].dtype == object else ()):
             if isinstance(cell, list | dict):
-                raise Problem(422, f"row {place}, column {name!r} is {_shown(cell)}; a cell is one value")
+                raise Problem(422, f"row {place}, column {name!r} is {short_repr(cell)}; a cell is one value")
     return frame
 
 
 def _require_widths(rows: list[Any], width: int) -> None:
     for place, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != width:
-            count = f"{len(row)} values" if isinstance(row, list) else _shown(row)
+            count = f"{len(row)} values" if isinstance(row, list) else short_repr(row)
             raise Problem(422, f"row {place} is {count}, but the model was fitted on {width} columns")
 
 
@@ -183,20 +185,21 @@ def _unreadable(given: Any, names: Sequence[str] | None) -> str:
     first = given[0] if len(given) else None
     for place, row in enumerate(given):
         if isinstance(row, str | bytes) or not hasattr(row, "__len__"):
-            return f"row {place} is {_shown(row)}, not a list of numbers"
+            return f"row {place} is {short_repr(row)}, not a list of numbers"
         if len(row) != len(first):  # type: ignore[arg-type] # row 0 has passed the check above
             return f"row {place} has {len(row)} values, but row 0 has {len(first)}"  # type: ignore[arg-type]
         for column, value in enumerate(row):
             if isinstance(value, str | dict) or (isinstance(value, list) != isinstance(first[column], list)):  # type: ignore[index]
-                return f"row {place}, column {_name(names, column)} is {_shown(value)}, not a number"
+                return f"row {place}, column {_name(names, column)} is {short_repr(value)}, not a number"
     return "rows must be lists of numbers, all of one shape"
 
 
 def _not_finite(X: NDArray[Any], names: Sequence[str] | None) -> str:
-    row, *places = np.argwhere(~np.isfinite(X))[0].tolist()
-    at = _name(names, places[0]) if len(places) == 1 else tuple(places)
-    value = X[(row, *places)]
-    return f"row {row}, column {at} is {'missing (NaN)' if np.isnan(value) else 'infinite'}; every value must be finite"
+    place = first_not_finite(X)
+    row, *inside = place
+    at = _name(names, inside[0]) if len(inside) == 1 else tuple(inside)
+    what = "missing (NaN)" if np.isnan(X[place]) else "infinite"
+    return f"row {row}, column {at} is {what}; every value must be finite"
 
 
 def _name(names: Sequence[str] | None, column: int) -> str:
@@ -205,8 +208,3 @@ def _name(names: Sequence[str] | None, column: int) -> str:
 
 def _sized(shape: Sequence[int]) -> str:
     return " × ".join(map(str, shape)) or "of one number"
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}…"

@@ -8,6 +8,7 @@ import pandas as pd
 
 from offmap.data.table.cells import Read
 from offmap.data.table.kinds import kind_of
+from offmap.errors import short_repr
 
 __all__ = ["cell_problems", "raise_problems", "repeated_columns", "require_sound"]
 
@@ -77,10 +78,10 @@ def _rows(column: Any, wrong: Any) -> str:
     places = np.flatnonzero(wrong)
     if not len(places):
         return ""
-    shown = ", ".join(f"row {column.index[place]} holds {_short(column.iloc[place])}" for place in places[:_SHOWN])
+    cells = [(column.index[place], _plain(column.iloc[place])) for place in places[:_SHOWN]]
+    shown = ", ".join(f"row {row} holds {short_repr(cell)}" for row, cell in cells)
     return shown + (f" and {len(places) - _SHOWN:,} more rows do likewise" if len(places) > _SHOWN else "")
 
 
-def _short(cell: Any) -> str:
-    text = repr(cell.item() if isinstance(cell, np.generic) else cell)
-    return text if len(text) <= 40 else f"{text[:37]}…"
+def _plain(cell: Any) -> Any:
+    return cell.item() if isinstance(cell, np.generic) else cell
