@@ -126,7 +126,7 @@ def table(
             columns=taught,
             metrics=scores,
             measure=function,
-            seeds={"cpu": range(3) if scores == QUICK else range(1), "paper": range(5)},
+            seeds={"cpu": range(3), "paper": range(5)},
             profiles={"cpu": settings, "paper": {}},
             needs=met,
             notes=NOTES + HOW.format(**settings) + notes + more,
