@@ -149,7 +149,7 @@ def test_a_cut_file_is_refused(path: Path, share: float) -> None:
     "name",
     [
         "os.system",
-        "offmap.cli.main",
+        "offmap.commands.app.main",
         "offmap.catalog.load",
         "offmap.base.Detector",
         "offmap.density.VAE",

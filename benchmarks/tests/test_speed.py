@@ -103,6 +103,11 @@ def test_a_start_is_timed_and_a_failing_one_is_an_error(tmp_path: Path) -> None:
         speed.measure_start("raise SystemExit(3)", "warm", 0)
 
 
+@pytest.mark.parametrize("row", speed.START.rows)
+def test_each_start_of_the_table_runs(row: str) -> None:
+    assert speed.measure_start(speed.START.rows[row], "warm", 0)["seconds"] > 0
+
+
 @pytest.mark.parametrize("method", [VAEDetector(epochs=1), MSPClassifier(epochs=1)], ids=["VAE", "MSP"])
 def test_scoring_is_measured(method: VAEDetector | MSPClassifier) -> None:
     found = speed.score_alone(method, rows=5000, features=3, seed=0)

@@ -74,6 +74,57 @@ def test_rows_are_scored_for_their_entities(client: TestClient, files: Path) -> 
     assert (refused.status_code, "entities must name" in refused.json()["error"]) == (422, True)
 
 
+@pytest.mark.parametrize("alpha", [0.1, 0.4])
+def test_a_request_can_state_the_false_alarm_rate(client: TestClient, files: Path, alpha: float) -> None:
+    rows = np.random.default_rng(2).normal(size=(200, WIDTH)) * 1.5
+    model = offmap.load(files / "numbers.safetensors")
+    found = client.post(f"/v1/models/numbers/score?alpha={alpha}", json={"rows": rows.tolist()}).json()
+    assert found["novel"] == model.at(alpha=alpha).assess(rows).novel.tolist()
+    assert found["novel"] != model.assess(rows).novel.tolist()
+    # The next request has the model's own rate again.
+    again = client.post("/v1/models/numbers/score", json={"rows": rows.tolist()}).json()
+    assert again["novel"] == model.assess(rows).novel.tolist()
+
+
+@pytest.mark.parametrize("alpha", ["0", "1", "nan", "-0.1", "often"])
+def test_a_rate_that_is_none_is_refused(client: TestClient, alpha: str) -> None:
+    refused = client.post(f"/v1/models/numbers/score?alpha={alpha}", json={"rows": ROWS.tolist()})
+    assert refused.status_code == 422
+    assert "alpha" in refused.json()["error"]
+
+
+def test_a_rate_that_the_held_out_rows_cannot_promise_is_refused(client: TestClient) -> None:
+    body = {"rows": ROWS.tolist()}
+    refused = client.post("/v1/models/numbers/score?alpha=0.02", json=body)
+    assert refused.status_code == 422
+    assert refused.json()["error"] == "alpha must be at least 0.033: the model's 30 held-out rows promise no less"
+    assert client.post("/v1/models/numbers/score?alpha=0.033", json=body).status_code == 200
+
+
+def test_unlabelled_rows_suggest_a_rate(client: TestClient, files: Path) -> None:
+    rng = np.random.default_rng(3)
+    rows = np.concatenate([rng.normal(size=(150, WIDTH)), rng.normal(size=(150, WIDTH)) + 3])
+    expected = offmap.load(files / "numbers.safetensors").suggest_alpha(rows)
+    found = client.post("/v1/models/numbers/suggest-alpha", json={"rows": rows.tolist()}).json()
+    assert {name: found[name] for name in expected._fields} == expected._asdict()
+    assert found["words"] == str(expected)
+    assert 0.3 < found["novel_share"] < 0.7
+    # Nothing novel: there is no precision to speak of.
+    none = client.post("/v1/models/numbers/suggest-alpha", json={"rows": np.zeros((3, WIDTH)).tolist()}).json()
+    assert (none["novel_share"], none["precision"]) == (0, None)
+
+
+def test_rows_of_known_entities_suggest_a_rate(client: TestClient, files: Path) -> None:
+    model, rows = offmap.load(files / "entities.safetensors"), np.random.default_rng(4).normal(size=(60, WIDTH))
+    entities = np.array(["ann", "bob", "nobody"] * 20)
+    known = entities != "nobody"
+    body = {"rows": rows.tolist(), "entities": entities.tolist()}
+    found = client.post("/v1/models/entities/suggest-alpha", json=body).json()
+    assert found["alpha"] == model.suggest_alpha(rows[known], entities[known]).alpha
+    refused = client.post("/v1/models/entities/suggest-alpha", json={"rows": rows.tolist()})
+    assert (refused.status_code, "entities must name" in refused.json()["error"]) == (422, True)
+
+
 def _upload(frame: pd.DataFrame, kind: str) -> bytes:
     if kind == "application/vnd.apache.parquet":
         stream = io.BytesIO()

@@ -61,7 +61,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     limits = state.settings.limits
     state.metrics, state.models = Metrics(), Models(state.settings)
     state.scorer = Scorer(limits, state.metrics.scored)
-    state.explaining = asyncio.Semaphore(1)
+    state.turn = asyncio.Semaphore(1)
     state.worlds = Worlds(state.settings, Publisher(state.models, state.metrics))
     loading = asyncio.create_task(_load(app))
     following = asyncio.create_task(_follow(app, loading))

@@ -70,6 +70,18 @@ class ModelVersions(BaseModel):
     promise: str | None
 
 
+class Suggestion(BaseModel):
+    """A false-alarm rate, and what to expect of it on the rows that suggested it; null if no row seems to be novel."""
+
+    model: str
+    version: str
+    alpha: float
+    novel_share: float
+    precision: float | None
+    recall: float | None
+    words: str
+
+
 class UseVersion(BaseModel):
     """Which version to put into use."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -12,12 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offmap.calibration.conformal import attainable_rate
 from offmap.collaborative.base import EntityDetector
 from offmap.service.models import Loaded
 from offmap.service.problems import Problem, busy
 from offmap.service.rows import named
 from offmap.service.settings import Limits
 from offmap.verdict import Verdict
+from offmap.workflow import Estimator
 from offmap.workflow.entities import assess_entities
 
 _LOG = logging.getLogger("offmap.service")
@@ -26,11 +29,12 @@ Told = Callable[[Loaded, Verdict, float], None]
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Rows of one request, and the future that gets their verdict."""
+    """Rows of one request, the false-alarm rate if it is not the model's own, and the future of their verdict."""
 
     loaded: Loaded
     rows: Any
     entities: NDArray[Any] | None
+    alpha: float | None
     future: asyncio.Future[Verdict]
 
     @property
@@ -38,21 +42,37 @@ class Job:
         """Jobs of one kind can be scored together; a job with a kind of its own is scored alone."""
         if self.entities is not None or not isinstance(self.rows, np.ndarray):
             return (self,)
-        return self.loaded, self.rows.dtype.kind, self.rows.dtype.itemsize, self.rows.shape[1:]
+        return self.loaded, self.alpha, self.rows.dtype.kind, self.rows.dtype.itemsize, self.rows.shape[1:]
 
     def assess(self) -> Verdict:
         """Scores the rows by themselves."""
-        return assess(self.loaded, self.rows, self.entities)
+        return assess(self.loaded, self.rows, self.entities, self.alpha)
 
 
-def assess(loaded: Loaded, rows: Any, entities: NDArray[Any] | None) -> Verdict:
-    """What a model says of rows; rows of entities that it does not know are novel."""
-    rows = named(loaded.model, rows)
-    if isinstance(loaded.model, EntityDetector):
-        if entities is None:
-            raise Problem(422, "entities must name the entity of each row: this model asks what is unusual for one")
-        return assess_entities(loaded.model, rows, entities, "flag")[0]
-    return loaded.model.assess(rows)
+def assess(loaded: Loaded, rows: Any, entities: NDArray[Any] | None, alpha: float | None) -> Verdict:
+    """What a model says of rows, at its own rate or at ``alpha``; rows of entities that it does not know are novel."""
+    model = loaded.model if alpha is None else _at(loaded.model, alpha)
+    rows = named(model, rows)
+    if isinstance(model, EntityDetector):
+        return assess_entities(model, rows, required(entities), "flag")[0]
+    return model.assess(rows)
+
+
+def _at(model: Estimator, alpha: float) -> Estimator:
+    """The model at another false-alarm rate; one that it cannot promise is refused, since a client sees no warning."""
+    held_out = len(model.calibration_novelty_)
+    least = attainable_rate(held_out, alpha, model.confidence)
+    if held_out and least > alpha:
+        enough = math.ceil(1000 * least) / 1000
+        raise Problem(422, f"alpha must be at least {enough:g}: the model's {held_out} held-out rows promise no less")
+    return model.at(alpha=alpha)
+
+
+def required(entities: NDArray[Any] | None) -> NDArray[Any]:
+    """The entities of a request, or a ``Problem`` if it names none."""
+    if entities is None:
+        raise Problem(422, "entities must name the entity of each row: this model asks what is unusual for one")
+    return entities
 
 
 class Scorer:
@@ -74,23 +94,33 @@ class Scorer:
         for thread in self._threads:
             thread.start()
 
-    async def score(self, loaded: Loaded, rows: Any, entities: NDArray[Any] | None = None) -> Verdict:
+    async def score(
+        self, loaded: Loaded, rows: Any, entities: NDArray[Any] | None = None, alpha: float | None = None
+    ) -> Verdict:
         """The verdict on rows.
 
         Rows beyond a batch wait again for each further batch, so that one large request does not hold up small ones.
+
+        Args:
+            loaded: The model.
+            rows: The rows.
+            entities: The entity of each row, for models that ask for it.
+            alpha: False-alarm rate, if not the model's own.
         """
         size, pieces = self._limits.batch_rows, []
         try:
             async with asyncio.timeout(self._limits.answer_seconds):
                 for start in range(0, len(rows), size):
                     part = None if entities is None else entities[start : start + size]
-                    pieces.append(await self._submit(loaded, _part(rows, start, size), part))
+                    pieces.append(await self._submit(loaded, _part(rows, start, size), part, alpha))
         except TimeoutError:
             raise busy(f"the rows were not scored within {self._limits.answer_seconds:g} s; send fewer") from None
         return pieces[0] if len(pieces) == 1 else joined(pieces)
 
-    def _submit(self, loaded: Loaded, rows: Any, entities: NDArray[Any] | None) -> asyncio.Future[Verdict]:
-        job = Job(loaded, rows, entities, asyncio.get_running_loop().create_future())
+    def _submit(
+        self, loaded: Loaded, rows: Any, entities: NDArray[Any] | None, alpha: float | None
+    ) -> asyncio.Future[Verdict]:
+        job = Job(loaded, rows, entities, alpha, asyncio.get_running_loop().create_future())
         with self._ready:
             if not self._open:
                 raise Problem(503, "the service is stopping; ask another instance, or try again later")
@@ -147,7 +177,7 @@ def _assessed(batch: Sequence[Job]) -> list[Verdict | Exception]:
     if len(batch) > 1:
         try:
             rows = np.concatenate([job.rows for job in batch])
-            return _separated(assess(batch[0].loaded, rows, None), [len(job.rows) for job in batch])
+            return _separated(assess(batch[0].loaded, rows, None, batch[0].alpha), [len(job.rows) for job in batch])
         except Exception:  # whatever it is, it comes again from the job that caused it
             pass
     results: list[Verdict | Exception] = []

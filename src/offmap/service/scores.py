@@ -1,32 +1,39 @@
-"""``/v1/models``: score rows, texts or a table, say why rows are novel, and change the version in use."""
+"""``/v1/models``: score rows, suggest a false-alarm rate, say why rows are novel, and change the version in use."""
 
 import asyncio
+import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import pandas as pd
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse, Response
 
+from offmap.calibration import SuggestedRate
 from offmap.cells import inert
 from offmap.collaborative.base import EntityDetector
-from offmap.explain import Explanation
 from offmap.explain import explain as explain_novelty
 from offmap.loop.access import taught_rows
 from offmap.service import openapi, schemas
-from offmap.service.given import given_rows, json_object, rows_of
+from offmap.service.given import Given, given_rows, json_object, rows_of
 from offmap.service.inference import json_verdict
 from offmap.service.models import Loaded, Models, Slot
 from offmap.service.problems import Problem, busy
 from offmap.service.rows import named
+from offmap.service.scorer import required
 from offmap.workflow import promise_of
+from offmap.workflow.entities import suggest_for_entities
 
 router = APIRouter(prefix="/v1/models", tags=["Models"])
+T = TypeVar("T")
 # Rows of a world that others are compared with.
 _COMPARED = 2_000
 _BESIDE = ("reference", "reference_entities", "counterfactual")
 _EXAMPLE = {"rows": [[5.1, 3.5, 1.4, 0.2]]}
+Alpha = Annotated[
+    float | None, Query(gt=0, lt=1, description="False-alarm rate; by default the one that the model was fitted with.")
+]
 
 
 @router.get("")
@@ -43,7 +50,7 @@ async def show_model(request: Request, name: str) -> schemas.ModelVersions:
 
 @router.post("/{name}/score", openapi_extra=openapi.rows_body(_EXAMPLE), responses=openapi.SCORED)
 @router.post("/{name}/versions/{version}/score", openapi_extra=openapi.rows_body(_EXAMPLE), responses=openapi.SCORED)
-async def score(request: Request, name: str, version: str | None = None) -> Response:
+async def score(request: Request, name: str, version: str | None = None, alpha: Alpha = None) -> Response:
     """Scores rows, texts or an uploaded table.
 
     In a table, `?text=COLUMN` names the column of the texts and `?entity=COLUMN` that of the entities.
@@ -51,12 +58,40 @@ async def score(request: Request, name: str, version: str | None = None) -> Resp
     state = request.app.state
     loaded: Loaded = await state.models.get(name, version)
     given = await given_rows(request, loaded.model, state.settings.limits)
-    verdict = await state.scorer.score(loaded, given.rows, given.entities)
+    verdict = await state.scorer.score(loaded, given.rows, given.entities, alpha)
     if "text/csv" not in request.headers.get("accept", ""):
         return json_verdict(verdict, model=loaded.name, version=loaded.version)
     frame = verdict.to_frame()
     beside = [] if given.identity is None else [given.identity.reset_index(drop=True).add_prefix("input_")]
     return Response(inert(pd.concat([*beside, frame], axis=1)).to_csv(index=False), media_type="text/csv")
+
+
+@router.post("/{name}/suggest-alpha", openapi_extra=openapi.rows_body(_EXAMPLE), responses=openapi.BAD_ROWS)
+async def suggest_alpha(request: Request, name: str) -> schemas.Suggestion:
+    """Suggests a false-alarm rate for `score?alpha=…` by unlabelled rows as they come, a hundred or more.
+
+    Rows are sent as for `score`.
+    """
+    state = request.app.state
+    loaded: Loaded = await state.models.get(name)
+    given = await given_rows(request, loaded.model, state.settings.limits)
+    found = await _in_turn(state, partial(_suggested, loaded, given))
+    return schemas.Suggestion(
+        model=loaded.name,
+        version=loaded.version,
+        alpha=found.alpha,
+        novel_share=found.novel_share,
+        precision=None if math.isnan(found.precision) else found.precision,
+        recall=None if math.isnan(found.recall) else found.recall,
+        words=str(found),
+    )
+
+
+def _suggested(loaded: Loaded, given: Given) -> SuggestedRate:
+    rows = named(loaded.model, given.rows)
+    if isinstance(loaded.model, EntityDetector):
+        return suggest_for_entities(loaded.model, rows, required(given.entities))
+    return loaded.model.suggest_alpha(rows)
 
 
 @router.post(
@@ -100,17 +135,17 @@ async def explain(request: Request, name: str) -> JSONResponse:
     return JSONResponse({"model": loaded.name, "version": loaded.version, "explanations": explanations})
 
 
-async def _in_turn(state: Any, explaining: Callable[[], list[Explanation]]) -> list[Explanation]:
-    """Explains in a thread, one request at a time: it would slow down the scores of everyone else."""
+async def _in_turn(state: Any, work: Callable[[], T]) -> T:
+    """Works in a thread, for one request at a time: it would slow down the scores of everyone else."""
     seconds = state.settings.limits.answer_seconds
     try:
-        await asyncio.wait_for(state.explaining.acquire(), seconds)
+        await asyncio.wait_for(state.turn.acquire(), seconds)
     except TimeoutError:
-        raise busy(f"others had their rows explained for {seconds:g} s; try again later") from None
+        raise busy(f"others had rows explained or a rate suggested for {seconds:g} s; try again later") from None
     try:
-        return await asyncio.to_thread(explaining)
+        return await asyncio.to_thread(work)
     finally:
-        state.explaining.release()
+        state.turn.release()
 
 
 async def _reference(state: Any, loaded: Loaded, given: Any) -> Any:

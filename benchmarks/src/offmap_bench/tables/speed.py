@@ -186,7 +186,7 @@ START = Table(
     rows={
         "python alone": "pass",
         "import offmap": "import offmap",
-        "offmap --help": "import sys; from offmap.cli import main; sys.argv[1:] = ['--help']; main()",
+        "offmap --help": "import sys; from offmap.commands.app import main; sys.argv[1:] = ['--help']; main()",
     },
     columns=("warm",),
     metrics=("seconds",),

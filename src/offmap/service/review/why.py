@@ -33,6 +33,6 @@ async def reasons_of(state: Any, world: str, number: int) -> list[tuple[str, Rea
 
     model, rows, known = await state.worlds.get(world).read(gathered)
     # Outside the thread of the world, which others wait for, and one at a time.
-    async with state.explaining:
+    async with state.turn:
         [found] = await asyncio.to_thread(explain, model, rows, reference=known, counterfactual=False)
     return [(reason_in_words(reason), reason) for reason in found.reasons(_REASONS)]
