@@ -16,6 +16,10 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
+
+# Imported before a group exists, since its functions take the group of that moment as default arguments. Optimizers
+# import it too: a group that it holds still has threads when the interpreter ends, which can abort the process.
+import torch.distributed.nn.functional
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous

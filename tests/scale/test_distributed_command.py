@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from torch import Tensor, nn
-from torch.optim import SGD
+from torch.optim import SGD, Adam
 
 import offmap
 from offmap.distributed import Processes
@@ -54,6 +54,30 @@ def test_what_cannot_be_streamed_is_refused(
     refused = run("fit", method, tmp_path / "rows.parquet", "--stream", *options, "--out", tmp_path / "m.safetensors")
     assert refused.code == 2
     assert message in refused.err
+
+
+def optimised(_: Processes) -> None:
+    """Makes an optimizer, whose import of torch's compiler reaches for the group of processes."""
+    Adam(nn.Linear(2, 1).parameters())
+
+
+def threads_after(folder: Path, rank: int) -> None:
+    """Trains with others, and writes the names of the threads that are left."""
+    several.work_at(f"file://{folder}/meeting?rank={rank}&world_size=2", optimised, ())
+    names = [name.read_text().strip() for name in Path("/proc/self/task").glob("*/comm")]
+    (folder / f"threads-{rank}").write_text("\n".join(names))
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the names of threads are read from /proc")
+def test_no_thread_of_the_group_is_left_to_abort_the_process_at_its_end(tmp_path: Path) -> None:
+    started = [several.context().Process(target=threads_after, args=(tmp_path, rank)) for rank in range(2)]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(timeout=120)
+    assert [process.exitcode for process in started] == [0, 0]
+    for rank in range(2):
+        assert "gloo" not in (tmp_path / f"threads-{rank}").read_text()
 
 
 def killed(processes: Processes, folder: Path) -> None:
