@@ -93,9 +93,9 @@ def test_the_page_states_how_many_labels_the_features_hold() -> None:
     assert any(here.startswith(f"{100 * found:.1f} %") for here in page.differences.values())
 
 
-@pytest.mark.parametrize("column", ["1,000 tasks", "100,000 tasks"])
+@pytest.mark.parametrize("column", ["1,000 entities", "100,000 entities"])
 def test_adding_to_the_default_takes_under_two_milliseconds_at_any_number_of_entities(column: str) -> None:
-    assert mean("speed-collaborative-adding", "ratio, mixture", column, "ms, add_task") < 2
+    assert mean("speed-collaborative-adding", "ratio, mixture", column, "ms, add_entity") < 2
 
 
 @pytest.mark.parametrize("metric", ["seen", "added"])

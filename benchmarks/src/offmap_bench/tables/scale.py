@@ -76,7 +76,7 @@ STREAM = Table(
         "cores in memory",
     ),
     measure=measure_stream,
-    seeds={"cpu": range(1)},
+    seeds={"cpu": range(3)},
     profiles={"cpu": {}},
     formats={"rows / s": ",.0f", "MB over the model": ".0f", "cores": ".1f", "cores in memory": ".1f"},
     notes="Everything is timed: reading and decoding 1.7 GB per 10 million rows, scoring, writing parts and the one "
@@ -93,7 +93,7 @@ RAY = Table(
     columns=("10 million rows",),
     metrics=("rows / s", "share of threads'", "share with start", "start / s"),
     measure=measure_ray,
-    seeds={"cpu": range(1)},
+    seeds={"cpu": range(3)},
     profiles={"cpu": {}},
     formats={"rows / s": ",.0f", "start / s": ".1f"},
     notes="The start of Ray, of its two actors and of torch in them is what the first 1,000 rows take. Then Ray runs, "
