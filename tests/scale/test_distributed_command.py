@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,16 @@ def test_what_cannot_be_streamed_is_refused(
     assert message in refused.err
 
 
+def exit_codes(target: Callable[[Path, int], None], folder: Path) -> list[int | None]:
+    """Runs ``target(folder, rank)`` in two new processes until they end."""
+    started = [several.context().Process(target=target, args=(folder, rank)) for rank in range(2)]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(timeout=120)
+    return [process.exitcode for process in started]
+
+
 def optimised(_: Processes) -> None:
     """Makes an optimizer, whose import of torch's compiler reaches for the group of processes."""
     Adam(nn.Linear(2, 1).parameters())
@@ -70,12 +81,7 @@ def threads_after(folder: Path, rank: int) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the names of threads are read from /proc")
 def test_no_thread_of_the_group_is_left_to_abort_the_process_at_its_end(tmp_path: Path) -> None:
-    started = [several.context().Process(target=threads_after, args=(tmp_path, rank)) for rank in range(2)]
-    for process in started:
-        process.start()
-    for process in started:
-        process.join(timeout=120)
-    assert [process.exitcode for process in started] == [0, 0]
+    assert exit_codes(threads_after, tmp_path) == [0, 0]
     for rank in range(2):
         assert "gloo" not in (tmp_path / f"threads-{rank}").read_text()
 
@@ -104,11 +110,6 @@ def told(folder: Path, rank: int) -> None:
 
 
 def test_a_killed_process_is_named_and_nothing_is_written(tmp_path: Path) -> None:
-    started = [several.context().Process(target=told, args=(tmp_path, rank)) for rank in range(2)]
-    for process in started:
-        process.start()
-    for process in started:
-        process.join(timeout=120)
-    assert started[1].exitcode == -signal.SIGKILL
+    assert exit_codes(told, tmp_path)[1] == -signal.SIGKILL
     assert (tmp_path / "message").read_text().startswith("training stopped: process 1 of 2 does not answer")
     assert not (tmp_path / "model").exists()
