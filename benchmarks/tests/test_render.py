@@ -60,8 +60,8 @@ Beyond the papers: false-alarm rates, simple baselines, tables, explanations, ne
 
 {LEGEND}
 
-- [forests](#forests): Isolation, Table 1
-- [dots](#dots): Isolation, Figure 1
+- [forests](#forests): Forests on clouds.
+- [dots](#dots): Dots.
 
 ## forests
 

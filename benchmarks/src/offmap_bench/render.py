@@ -119,7 +119,7 @@ def _figure_section(figure: Figure, figures: Path, out: Path) -> list[str]:
 def page_of(page: Page, items: Iterable[Table | Figure], results: Path, figures: Path, out: Path) -> str:
     """Returns one page of tables and figures as Markdown, to be written to ``out``."""
     items = list(items)
-    contents = "\n".join(f"- [{item.name}](#{item.name}): {item.source}" for item in items)
+    contents = "\n".join(f"- [{item.name}](#{item.name}): {item.caption or item.source}" for item in items)
     blocks = [f"# {page.title}", page.about, _differences(page), LEGEND, contents]
     for item in items:
         blocks += [f"## {item.name}", f"*{item.source}*"]

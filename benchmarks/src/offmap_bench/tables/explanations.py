@@ -154,7 +154,7 @@ def within(part: str, clause: str) -> bool:
 TABLES = (
     Table(
         name="explanations",
-        source="Of our own",
+        source="No paper: a benchmark of this toolkit",
         caption="One to three features of a normal row are changed: how often do these get the largest contributions?",
         rows={
             "VAE, occlusion": Explained("VAE"),
@@ -183,7 +183,7 @@ TABLES = (
     ),
     Table(
         name="explanations-text",
-        source="Of our own",
+        source="No paper: a benchmark of this toolkit",
         caption="A foreign clause is joined to a known utterance: how often is it blamed first?",
         rows={
             "ANS": Explained("ANS"),

@@ -162,7 +162,7 @@ DETECTORS: dict[str, Any] = {
 }
 RATES = Table(
     name="promises",
-    source="Of our own",
+    source="No paper: a benchmark of this toolkit",
     caption="Share of fresh normal rows that are flagged at a promised rate of 0.05.",
     rows={
         f"{name}, {title}": Promised(method, promise)

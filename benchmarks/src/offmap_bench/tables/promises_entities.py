@@ -53,7 +53,7 @@ def _rate(method: Any, column: str, seed: int) -> float:
 
 ENTITY_RATES = Table(
     name="promises-entities",
-    source="Of our own",
+    source="No paper: a benchmark of this toolkit",
     caption="Share of fresh normal rows of entities that are flagged at a promised rate of 0.05.",
     rows={
         "SeparateGaussianDetector": SeparateGaussianDetector(),

@@ -40,7 +40,7 @@ def _first_column(rows: Rows) -> Rows:
 
 SELECTION = Table(
     name="promises-selection",
-    source="Of our own",
+    source="No paper: a benchmark of this toolkit",
     caption="Rows selected at a false-discovery rate of 0.1 from windows of 500 rows, of which 25 are novel.",
     rows={f"n = {rows}": {"rows": rows, "fdr": 0.1} for rows in (100, 300, 1000, 5000, 20000)}
     | {f"row by row, n = {rows}": {"rows": rows, "fdr": 0.1, "saffron": True} for rows in (1000, 20000)},

@@ -7,7 +7,7 @@ from offmap.density import MahalanobisDetector, VAEDetector
 from offmap_bench.streams import cost_of, random_rows, rows_file, scratch
 from offmap_bench.table import Table
 
-SOURCE = "Scale"
+SOURCE = "No paper: the speed of this toolkit"
 MILLION = 1_000_000
 TURNS = 3
 ROWS = {"Mahalanobis": MahalanobisDetector(random_state=0), "VAE": VAEDetector(epochs=5, random_state=0)}

@@ -164,7 +164,7 @@ def peak_mib() -> float:
 TRAINING = Table(
     name="speed-training",
     source=SOURCE,
-    caption="Training rows a second of a VAE: our loop, a loop over a DataLoader, and the steps alone.",
+    caption="Training rows per second of a VAE: our loop, a loop over a DataLoader, and the steps alone.",
     rows={
         "convolutions, 28×28": Training(shape=(1, 28, 28), batches=8),
         "perceptrons, 20 features": Training(shape=(20,), batches=64),
@@ -182,7 +182,7 @@ TRAINING = Table(
 START = Table(
     name="speed-start",
     source=SOURCE,
-    caption="Seconds until a fresh interpreter has done it.",
+    caption="Seconds from the start of the interpreter to the end of the command.",
     rows={
         "python alone": "pass",
         "import offmap": "import offmap",
