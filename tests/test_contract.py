@@ -66,6 +66,22 @@ def test_a_row_scores_the_same_in_any_batch(fitted: Any, threads: int) -> None:
         torch.set_num_threads(1)
 
 
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_a_wide_row_scores_the_same_on_any_number_of_threads(cls: type) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=240)
+    X = rng.normal(size=(240, 800)) + 4 * np.eye(800)[y]
+    model = small(cls).fit(X, y)
+    alone = model.novelty(X)
+    torch.set_num_threads(2)
+    try:
+        assert model.novelty(X).tobytes() == alone.tobytes()
+        assert model.novelty(np.tile(X, (3, 1)))[-3:].tobytes() == alone[-3:].tobytes()
+        assert model.novelty(X[:1]).tobytes() == alone[:1].tobytes()
+    finally:
+        torch.set_num_threads(1)
+
+
 @pytest.mark.parametrize("width", [5, 17])
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_a_row_scores_the_same_in_any_batch_where_rows_start_at_odd_places_in_memory(cls: type, width: int) -> None:

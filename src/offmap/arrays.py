@@ -14,6 +14,7 @@ from torch import Tensor
 
 from offmap.numeric_rows import numeric_rows
 from offmap.precision import Shift
+from offmap.threads import side_by_side, workers_for
 
 Rows = NDArray[Any]
 FloatArray = NDArray[np.float64]
@@ -168,8 +169,9 @@ def in_chunks(
 ) -> tuple[Rows, ...]:
     """Applies ``function`` to ``rows`` in chunks of one fixed size and joins what it returns.
 
-    The last chunk is padded with zeros: matrix products of another height may round differently, and a row must score
-    to the same bytes whatever rows come with it.
+    The last chunk is padded with zeros, and each chunk is computed on one thread: matrix products of another height or
+    on another number of threads may round differently, and a row must score to the same bytes whatever rows come with
+    it. Chunks are computed side by side.
 
     Args:
         function: Maps a chunk to tensors with one entry per row.
@@ -190,8 +192,9 @@ def in_chunks(
             full[: len(chunk)] = chunk
         return [out.cpu().numpy()[: len(chunk)] for out in function(to_tensor(full, device))]
 
+    found = side_by_side(made_of, starts, workers_for(len(starts), device))
     joined: tuple[Rows, ...] = ()
-    for start, parts in zip(starts, map(made_of, starts), strict=True):
+    for start, parts in zip(starts, found, strict=True):
         # Written into one array: small results kept between large buffers would fragment the memory.
         joined = joined or tuple(np.empty((len(rows), *part.shape[1:]), dtype=part.dtype) for part in parts)
         for whole, part in zip(joined, parts, strict=True):

@@ -1,12 +1,12 @@
 """Nearest rows by batched products: exact, and as fast as the machine multiplies matrices."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from offmap.scores.score import ROWS_PER_PRODUCT
+from offmap.threads import side_by_side
 
 # Reference rows per product. So many rows of 384 numbers stay in the processor's cache while all queries pass by.
 _BLOCK = 2048
@@ -35,11 +35,8 @@ def most_similar(queries: Tensor, reference: Tensor, count: int) -> Neighbors:
     workers = torch.get_num_threads() if queries.device.type == "cpu" else 1
     # Whole products per part, so that each row is multiplied with the same company as in one thread.
     rows = -(-len(queries) // (workers * ROWS_PER_PRODUCT)) * ROWS_PER_PRODUCT
-    if workers == 1 or len(queries) <= rows:
-        return _search(queries, reference, count)
-    # Threads with queries of their own wait for each other once, threads that share each product at every product.
-    with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        found = list(pool.map(lambda part: _search(part, reference, count), queries.split(rows)))
+    parts = queries.split(rows)
+    found = list(side_by_side(lambda part: _search(part, reference, count), parts, min(workers, len(parts))))
     return Neighbors(*(torch.cat(each) for each in zip(*found, strict=True)))
 
 
