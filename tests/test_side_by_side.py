@@ -20,8 +20,9 @@ def _two_threads() -> Iterator[None]:
 
 
 def test_one_thread_is_given_back_whatever_happens() -> None:
-    with pytest.raises(ZeroDivisionError), one_thread():
+    with one_thread():
         assert torch.get_num_threads() == 1
+    with pytest.raises(ZeroDivisionError), one_thread():
         raise ZeroDivisionError
     assert torch.get_num_threads() == 2
 
