@@ -1,4 +1,4 @@
-"""What a model says of rows, computed in one pass: the one thing that commands, reports and evaluation read."""
+"""What a model says about rows, computed in one pass; commands, reports and evaluation read nothing else."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -32,13 +32,13 @@ def headlines(results: Path = RESULTS) -> list[str]:
     nearest = "nearest neighbour"
     return [
         _line(
-            "reject unknown intents: mean F1 of nine settings",
-            f"ANS {percent(small, 'ANS', _F1)}; a batch judged as a whole {percent(small, 'ANS', _F1 + ', together')}",
+            "reject unknown intents: mean F1 of nine settings, %",
+            f"ANS {percent(small, 'ANS', _F1)}; rows judged together {percent(small, 'ANS', _F1 + ', together')}",
             f"nearest row {percent(small, nearest, _F1)} and {percent(small, nearest, _F1 + ', together')}; "
             f"ANS of the thesis {_thesis():.1f}",
         ),
         _line(
-            "the same on an encoder of the size of BERT",
+            "the same with an encoder of the size of BERT",
             f"ANS {percent(large, 'ANS', _F1)} and {percent(large, 'ANS', _F1 + ', together')}",
             f"nearest row {percent(large, nearest, _F1)} and {percent(large, nearest, _F1 + ', together')}",
         ),
@@ -48,19 +48,19 @@ def headlines(results: Path = RESULTS) -> list[str]:
             "",
         ),
         _line(
-            "anomalies in 29 tables of ADBench: AUROC",
+            "anomalies in 29 tables of ADBench: AUROC, %",
             f"nearest neighbour {percent('tabular-anomalies', 'NearestNeighborDetector', 'auroc')}, "
-            f"VAE {percent('tabular-anomalies', 'VAEDetector, nearest', 'auroc')}",
+            f"VAE by its score `nearest` {percent('tabular-anomalies', 'VAEDetector, nearest', 'auroc')}",
             f"PyOD's KNN {percent('tabular-anomalies', 'KNN', 'auroc')}, "
             f"isolation forest {percent('tabular-anomalies', 'IsolationForest', 'auroc')}",
         ),
         _line(
-            "house numbers (SVHN) among photos (CIFAR-10): AUROC",
-            f"texture {percent(*colour, 'texture', 'cifar10')}",
-            f"likelihood of a VAE {percent(*colour, 'bpd', 'cifar10')}",
+            "house numbers (SVHN) among photos (CIFAR-10): AUROC, %",
+            f"VAE by its score `texture` {percent(*colour, 'texture', 'cifar10')}",
+            f"the same VAE by its likelihood {percent(*colour, 'bpd', 'cifar10')}",
         ),
         _line(
-            "unusual for one of 300 entities, 30 rows each: AUROC",
+            "unusual for one of 300 entities, 30 rows each: AUROC, %",
             f"ratio {percent(entities, 'ratio, the default', 'seen', entity)}",
             f"nearest rows of the entity {percent(entities, 'nearest rows of the entity', 'seen', entity)}; "
             f"the true components {percent(entities, 'true components', 'seen', entity)}",

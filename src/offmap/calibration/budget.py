@@ -7,7 +7,7 @@ from offmap.parameters import Count, Fraction, Positive, require
 
 @dataclass(frozen=True)
 class Budget:
-    """So many alerts per so many rows while the rows are normal.
+    """A number of alerts per number of rows, counted while all rows are normal.
 
     A budget is a false-alarm rate as those who work through the alerts put it: ``Budget(50, per=1000)`` is the rate
     0.05. It is the number to expect on average while all rows are normal; alerts of novel rows come on top of it. Where

@@ -46,7 +46,7 @@ def weighted_p_values(
 
 @dataclass(eq=False, repr=False)
 class Reweighted(BaseEstimator):
-    r"""Keeps a model's promise where rows have shifted, but what is normal at a place has not.
+    r"""Keeps a model's promise under covariate shift: the mix of rows has changed, but what is normal has not.
 
     A logistic regression tells the held-out rows from recent ones; its odds are the weights of the held-out rows. The
     promise is that of the model, for normal rows that are distributed as the recent ones are. It holds as far as the

@@ -17,7 +17,7 @@ __all__ = ["ModuleEncoder"]
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class ModuleEncoder(TransformerMixin, BaseEstimator):
-    """Turns rows into the outputs of a torch network, which stays as it is.
+    """Turns rows into the outputs of a torch network, which is not trained.
 
     Every method makes one by itself from ``encoder=network``. Images reach the network as ``(n, c, h, w)`` with
     intensities in [0, 1], features as ``(n, d)``; what it returns is flattened to one row each. A model file keeps the

@@ -21,7 +21,7 @@ class TextureDetector(Detector):
     detail at three scales, histograms of pixels and of steps between neighbouring pixels, and brightness on a 4×4 grid.
     They are turned into normal scores by their ranks among normal images and decorrelated. The novelty is the distance
     to the nearest normal images, divided by the distance of those to their own neighbours, as a normal score. A good
-    first choice for images of at least 16 pixels: it trains no network. It fails on images that differ in content
+    first choice for images of at least 16 × 16 pixels: it trains no network. It fails on images that differ in content
     alone, such as two sets of photographs. Rows that are not images are described by their features.
 
     Args:

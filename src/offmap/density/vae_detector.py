@@ -52,7 +52,7 @@ class VAEDetector(Detector):
         latent_dim: Latent dimensions. By default 10 for grey and 100 for colour images; for other rows the number of
             principal components with 90 % of the variance, between 2 and 32.
         network: "conv" (the papers' network for grey images), "dcgan" (theirs for colour images), or "mlp" for any
-            rows; "auto" uses convolutions for images of at least 16 pixels.
+            rows; "auto" uses convolutions for images of at least 16 × 16 pixels.
         hidden: Widths of the hidden layers of the "mlp": by default 256 and 128 for images, 64 for other rows.
         conv_factor: Multiplies the channels of the convolutions; increase it for more capacity.
         epochs: Passes over the training rows. By default as many as make 10,000 gradient steps for images, or 2,000 for

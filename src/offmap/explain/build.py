@@ -36,7 +36,7 @@ def explain(
     n_neighbors: int = 5,
     max_reference: int = 2_000,
 ) -> list[Explanation]:
-    """Says of each row why it is novel: which parts of it, compared with what, and what would make it normal.
+    """Explains why each row is novel: which parts of it, compared with what, and what would make it normal.
 
     Rows of a table are explained by their columns, texts by their clauses (or phrases, where there is one clause only),
     images by places. No labels are needed. The replacements are scored in batches, so that many rows are explained

@@ -46,7 +46,7 @@ class Act:
 
 
 class StaleActError(ValueError):
-    """An act that was decided upon before another one changed what it is about; nothing was changed.
+    """An act on a group or row that somebody changed after its author saw it; nothing was done.
 
     Args:
         expected: The revision that the act was decided upon.

@@ -78,7 +78,7 @@ class ActView:
 
 @dataclass(frozen=True)
 class Status:
-    """Where a world stands.
+    """The state of a world: its version, what waits, and whether its promise holds.
 
     Args:
         revision: Number of acts and observations so far; an act takes it as ``expected``.

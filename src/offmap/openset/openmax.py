@@ -27,7 +27,7 @@ _SHORTEST, _NARROWEST = 1e-5, 1e-3
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class OpenMaxClassifier(ClosedSetClassifier):
-    r"""Rejects a row when an open class wins, which takes over logits in proportion to the distance from each class.
+    r"""Rejects a row when an extra open class wins, whose logit grows with the distance from the means of the classes.
 
     With $F_k$ the Weibull distribution of the largest distances of a class to its mean logits $\mu_k$, and $r_k$ the
     rank of logit $v_k$ (0 for the largest),

@@ -1,4 +1,4 @@
-"""Rows that do not fit in memory, and machines that are not enough: streams of files, Ray, and merged shards."""
+"""More rows than memory or one machine can hold: streams of files, Ray, and merged shards."""
 
 from offmap.data.roles import Roles
 from offmap.scale.merging import merge

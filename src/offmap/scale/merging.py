@@ -27,7 +27,7 @@ Model = TypeVar("Model", bound=Any)
 
 
 def merge(models: Sequence[Model], X: Any = None, y: Any = None) -> Model:
-    """Makes one model of the models of several parts of the rows, as if it had been fitted to all of them.
+    """Merges models that were fitted on parts of the rows into one, as if it had been fitted on all of them.
 
     It is exact up to rounding, since these methods are sums over rows: ``MahalanobisDetector`` (shards by
     ``fit_shard``), ``NearestNeighborDetector`` (by ``fit``), ``AnalyticClassifier`` and ``ClosedFormDetector`` (by

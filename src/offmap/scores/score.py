@@ -12,7 +12,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """What a model computed of rows: ``features`` (n, d) and ``logits`` (n, c); None where there are none.
+    """What a model computed for rows: ``features`` (n, d) and ``logits`` (n, c); None where there are none.
 
     Args:
         features: The features of each row, such as the last hidden layer; an array or a tensor.
@@ -59,7 +59,7 @@ ROWS_PER_PRODUCT = 256
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Score(BaseEstimator, ABC):
-    """A novelty of rows, higher for novel ones, from a model's features or logits; write ``_fit`` and ``_novelty``."""
+    """Scores rows by a model's features or logits, higher for novel rows; write ``_fit`` and ``_novelty``."""
 
     # What the score reads, and whether it learns from known rows (and their classes) at all.
     reads: ClassVar[frozenset[str]] = frozenset({"features"})

@@ -115,7 +115,7 @@ def _suggested(loaded: Loaded, given: Given) -> SuggestedRate:
     responses=openapi.BAD_ROWS,
 )
 async def explain(request: Request, name: str) -> JSONResponse:
-    """Says of each row why it is novel: which parts of it, compared with what, and what would make it normal.
+    """Explains why each row is novel: which parts of it, compared with what, and what would make it normal.
 
     The model of a world compares with the rows that taught it. Other models need `reference`, unless they keep their
     training rows.
