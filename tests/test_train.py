@@ -193,3 +193,29 @@ def test_a_term_that_is_not_finite_is_named_with_its_epoch(bad: float) -> None:
         run_once(lambda _: {"fine": torch.tensor(1.0), "slope": torch.tensor(next(numbers))}, nn.Linear(2, 1))
     with pytest.raises(TrainingError, match=rf"the term 'validation' became {bad} in epoch 3"):
         Scripted([1, 1, bad]).run()
+
+
+@pytest.mark.parametrize(
+    ("network", "threads"),
+    [
+        (nn.Linear(2, 100), 1),
+        (nn.Sequential(nn.Linear(2, 400), nn.Linear(400, 400)), 2),
+        (nn.Sequential(nn.Unflatten(1, (1, 1, 2)), nn.Conv2d(1, 1, 1)), 2),
+    ],
+    ids=["small", "large", "convolutions"],
+)
+def test_small_networks_train_on_one_thread(network: nn.Module, threads: int) -> None:
+    seen: set[int] = set()
+    step = descend(SGD(network.parameters(), lr=0.0), squares(network))
+
+    def noting(batch: Batch) -> dict[str, Tensor]:
+        seen.add(torch.get_num_threads())
+        return step(batch)
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        run_once(noting, network)
+        assert (seen, torch.get_num_threads()) == ({threads}, 2)
+    finally:
+        torch.set_num_threads(before)

@@ -8,7 +8,8 @@ on each batch: ``lambda batch: critic(batch) | encoder(batch)``. Two stages: two
 
 import copy
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -21,9 +22,12 @@ from offmap.checkpoint import Checkpoint
 from offmap.distributed import Processes, current
 from offmap.errors import WorkFailed
 from offmap.progress import bar
+from offmap.threads import one_thread
 
 __all__ = ["Batch", "Batches", "History", "Sampler", "Step", "TrainingError", "check_history", "descend", "train"]
 
+# Weights up to which a network is small; convolutions do more work per weight.
+_SMALL, _CONVOLUTIONS = 100_000, (nn.Conv2d, nn.ConvTranspose2d)
 Step = Callable[[Batch], dict[str, Tensor]]
 History = dict[str, list[float]]
 
@@ -116,7 +120,7 @@ def train(
     processes.synchronise(modules.values())
     if not processes.alone and isinstance(batches, SharedSampler):
         batches = batches.shared(processes)
-    with bar(label, total=epochs) as shown:
+    with _threads_for(modules.values()), bar(label, total=epochs) as shown:
         shown.advance(progress.epoch)
         while progress.epoch < epochs and not _exhausted(progress, patience):
             progress.epoch += 1
@@ -133,6 +137,13 @@ def train(
     if checkpoint is not None and processes.first:
         checkpoint.remove()
     return progress.history
+
+
+def _threads_for(modules: Iterable[nn.Module]) -> AbstractContextManager[None]:
+    """Small networks train on one thread: several would wait for one another longer than they work."""
+    parts = [part for module in modules for part in module.modules()]
+    weights = sum(weight.numel() for part in parts for weight in part.parameters(recurse=False))
+    return nullcontext() if weights > _SMALL or any(isinstance(part, _CONVOLUTIONS) for part in parts) else one_thread()
 
 
 def _exhausted(progress: _Progress, patience: int | None) -> bool:
