@@ -199,7 +199,7 @@ def test_a_term_that_is_not_finite_is_named_with_its_epoch(bad: float) -> None:
     ("network", "threads"),
     [
         (nn.Linear(2, 100), 1),
-        (nn.Sequential(nn.Linear(2, 400), nn.Linear(400, 400)), 2),
+        (nn.Sequential(nn.Linear(2, 800), nn.Linear(800, 800)), 2),
         (nn.Sequential(nn.Unflatten(1, (1, 1, 2)), nn.Conv2d(1, 1, 1)), 2),
     ],
     ids=["small", "large", "convolutions"],

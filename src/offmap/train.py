@@ -27,7 +27,7 @@ from offmap.threads import one_thread
 __all__ = ["Batch", "Batches", "History", "Sampler", "Step", "TrainingError", "check_history", "descend", "train"]
 
 # Weights up to which a network is small; convolutions do more work per weight.
-_SMALL, _CONVOLUTIONS = 100_000, (nn.Conv2d, nn.ConvTranspose2d)
+_SMALL, _CONVOLUTIONS = 500_000, (nn.Conv2d, nn.ConvTranspose2d)
 Step = Callable[[Batch], dict[str, Tensor]]
 History = dict[str, list[float]]
 
