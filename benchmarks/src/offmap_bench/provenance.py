@@ -1,10 +1,12 @@
-"""What a result was made with: versions, commit and number of cores."""
+"""What a result was made with: versions, commit, and numbers of cores and threads."""
 
 import os
 import platform
 import subprocess
 from importlib import metadata
 from typing import Any
+
+import torch
 
 from offmap_bench.places import REPOSITORY
 
@@ -34,6 +36,11 @@ def _version(package: str) -> str | None:
 
 
 def provenance() -> dict[str, Any]:
-    """Returns the versions, commit and number of cores to store with a result."""
+    """Returns the versions, commit, and numbers of cores and torch threads to store with a result."""
     versions = {package: _version(package) for package in ("offmap", "torch", "numpy", "scikit-learn")}
-    return {"versions": {**versions, "python": platform.python_version()}, "commit": commit(), "cores": os.cpu_count()}
+    return {
+        "versions": {**versions, "python": platform.python_version()},
+        "commit": commit(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+    }

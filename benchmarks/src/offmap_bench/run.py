@@ -36,7 +36,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Cell:
-    """The runs of one row in one column, with the versions, commit and number of cores of the latest run.
+    """The runs of one row in one column, with the versions, commit, cores and torch threads of the latest run.
 
     ``confirmed`` is a later commit at which one of the runs came out the same (``offmap_bench.confirm``).
     """
@@ -50,6 +50,7 @@ class Cell:
     versions: Mapping[str, str | None] | None = None
     commit: str | None = None
     cores: int | None = None
+    threads: int | None = None
     confirmed: str | None = None
 
     @property
