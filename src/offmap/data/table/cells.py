@@ -69,6 +69,8 @@ def as_numbers(column: Column) -> Read:
 
 def as_booleans(column: Column) -> Read:
     """Reads truth values: the type bool, and the words true, yes, t, y and their opposites, as 1 and 0."""
+    if pd.api.types.is_bool_dtype(column):
+        return _read(column.to_numpy(dtype=np.float64, na_value=np.nan), column.isna())
     words, missing = _words_and_gaps(column)
     lower = [word.lower() for word in words]
     values = [1.0 if word in _TRUE else 0.0 if word in _FALSE else np.nan for word in lower]
@@ -84,14 +86,11 @@ def as_days(column: Column, form: str) -> Read:
     """
     if pd.api.types.is_numeric_dtype(column):
         return _read(np.full(len(column), np.nan), column.isna())
-    words, missing = _words_and_gaps(column)
     if pd.api.types.is_datetime64_any_dtype(column):
-        times = column
-    else:
-        times = _parsed([None if gap else word for word, gap in zip(words, missing, strict=True)], form)
-    wall = times.dt.tz_localize(None) if times.dt.tz is not None else times
-    seconds = wall.to_numpy().astype("datetime64[us]").astype(np.float64) / 1e6
-    return _read(np.where(wall.isna(), np.nan, seconds / _DAY), missing)
+        return _read(_days(column), column.isna())
+    words, missing = _words_and_gaps(column)
+    times = _parsed([None if gap else word for word, gap in zip(words, missing, strict=True)], form)
+    return _read(_days(times), missing)
 
 
 def date_format(column: Column) -> str:
@@ -117,6 +116,12 @@ def date_format(column: Column) -> str:
     found = {form: float(_parsed(present, form).notna().mean()) for form in forms}
     best = max(found, key=lambda form: found[form])
     return best if found[best] >= 0.5 else ""
+
+
+def _days(times: Column) -> NDArray[np.float64]:
+    wall = times.dt.tz_localize(None) if times.dt.tz is not None else times
+    seconds = wall.to_numpy().astype("datetime64[us]").astype(np.float64) / 1e6
+    return np.where(wall.isna(), np.nan, seconds / _DAY)
 
 
 def _parsed(words: Sequence[str | None], form: str) -> Column:
