@@ -72,6 +72,13 @@ def shifted(estimator: Any, rows: Rows) -> Rows:
     return Shift(estimator.column_shift_, estimator.column_scale_).apply(rows)
 
 
+def unshifted(estimator: Any, rows: Rows) -> Rows:
+    """Rows that a fitted estimator keeps, in the units that the user gave."""
+    if not hasattr(estimator, "column_shift_"):
+        return rows
+    return Shift(estimator.column_shift_, estimator.column_scale_).undo(rows)
+
+
 def check_fitted_rows(estimator: Any) -> None:
     """Raises a ``ValueError`` unless what ``check_rows`` left on a fitted estimator fits together."""
     shape = estimator.input_shape_
