@@ -87,8 +87,7 @@ class Columns(Composition):
         return self._row(self._reference, row)
 
     def _row(self, table: Any, row: int) -> tuple[Any, ...]:
-        cells = table.iloc[row].tolist() if self._named else table[row].tolist()
-        return tuple(cells)
+        return tuple(map(_plain, table.iloc[row].tolist())) if self._named else tuple(table[row].tolist())
 
 
 def _same_columns(reference: Any, wanted: list[Any]) -> Any:
@@ -131,6 +130,13 @@ def _numbers(column: Any) -> FloatArray:
     if pd.api.types.is_datetime64_any_dtype(column):
         column = (column - pd.Timestamp(0, tz=column.dt.tz)).dt.total_seconds()
     return column.to_numpy(dtype=np.float64, na_value=np.nan)[:, None]
+
+
+def _plain(cell: Any) -> Any:
+    """A cell of a data frame as Python has it: pandas has several words for a gap, and integers that are no ``int``."""
+    if pd.api.types.is_scalar(cell) and pd.isna(cell):
+        return None
+    return cell.item() if isinstance(cell, np.generic) else cell
 
 
 def _usual(values: tuple[Any, ...]) -> Any:
