@@ -6,6 +6,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 import pandas as pd
 
+from offmap.data.table.cells import as_days
 from offmap.explain.composition import Composition, FloatArray, Indices, Kind, Mask, clipped_distances
 from offmap.explain.dates import days_of, usual_dates
 
@@ -128,7 +129,7 @@ def _has_numbers(column: Any) -> bool:
 
 def _numbers(column: Any) -> FloatArray:
     if pd.api.types.is_datetime64_any_dtype(column):
-        column = (column - pd.Timestamp(0, tz=column.dt.tz)).dt.total_seconds()
+        return as_days(column, "ISO8601").values[:, None]
     return column.to_numpy(dtype=np.float64, na_value=np.nan)[:, None]
 
 
