@@ -206,6 +206,12 @@ def in_chunks(
     return joined
 
 
+def start_of_equal_end(rows: Rows) -> int:
+    """The place of the first of the equal rows at the end, such as those that fill up a chunk."""
+    different = np.flatnonzero((rows != rows[-1]).any(axis=1))
+    return int(different[-1]) + 1 if len(different) else 0
+
+
 def chunk_size(row_shape: Shape) -> int:
     """A power of two from 64 to 1024: smaller for wide rows, so that one row alone stays cheap."""
     fitting = 2**16 // prod(row_shape)
