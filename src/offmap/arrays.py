@@ -73,6 +73,13 @@ def shifted(estimator: Any, rows: Rows) -> Rows:
     return Shift(estimator.column_shift_, estimator.column_scale_).apply(rows)
 
 
+def unshifted(estimator: Any, rows: Rows) -> Rows:
+    """Rows that a fitted estimator keeps, in the units that the user gave."""
+    if not hasattr(estimator, "column_shift_"):
+        return rows
+    return Shift(estimator.column_shift_, estimator.column_scale_).undo(rows)
+
+
 def check_fitted_rows(estimator: Any) -> None:
     """Raises a ``ValueError`` unless what ``check_rows`` left on a fitted estimator fits together."""
     shape = estimator.input_shape_
@@ -200,6 +207,12 @@ def in_chunks(
         for whole, part in zip(joined, parts, strict=True):
             whole[start : start + len(part)] = part
     return joined
+
+
+def start_of_equal_end(rows: Rows) -> int:
+    """The place of the first of the equal rows at the end, such as those that fill up a chunk."""
+    different = np.flatnonzero((rows != rows[-1]).any(axis=1))
+    return int(different[-1]) + 1 if len(different) else 0
 
 
 def chunk_size(row_shape: Shape) -> int:

@@ -45,6 +45,10 @@ class Shift(NamedTuple):
         with np.errstate(over="ignore", under="ignore"):
             return (rows - self.shift) / self.scale
 
+    def undo(self, rows: NDArray[Any]) -> Columns:
+        """Shifted and scaled rows in their own units."""
+        return rows * self.scale + self.shift
+
 
 def _measured(block: NDArray[Any]) -> tuple[Columns, Columns]:
     """Shift and scale of some columns. Their squares would overflow, so they are brought near 1 first, exactly."""

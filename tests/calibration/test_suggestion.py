@@ -102,3 +102,12 @@ def test_bad_input_is_named() -> None:
         fitted().suggest_alpha(np.zeros((5, 1)), false_alarm_cost=0)
     with pytest.raises(ValueError, match="p_value must hold at least one row"):
         suggest_rate(np.zeros(0))
+
+
+@pytest.mark.parametrize("held_out", [99, 180, 613])
+def test_the_rate_in_words_flags_what_the_rate_itself_flags(held_out: int) -> None:
+    p_value = np.concatenate([np.full(40, 1 / (held_out + 1)), np.linspace(0.1, 1, 60)])
+    found = suggest_rate(p_value)
+    told = float(str(found).split(":")[0].removeprefix("alpha = "))
+    assert found.alpha == 1 / (held_out + 1)
+    assert found.alpha <= told < 1.01 * found.alpha

@@ -84,6 +84,19 @@ def test_times_are_points_on_circles() -> None:
     assert np.linalg.norm(late - early) < 0.02 < 1 < np.linalg.norm(late - noon)
 
 
+@pytest.mark.parametrize("form", [None, "%d/%m/%Y %H:%M:%S %z", "%d.%m.%Y %I:%M:%S %p %z"])
+def test_a_time_with_an_offset_is_read_on_the_clock_it_was_written_by(form: str | None) -> None:
+    # The clocks change on 9 March 2025, so that the column has two offsets.
+    frame = payments(1000)[["time", "amount"]]
+    local = frame.assign(time=frame["time"].dt.tz_localize("America/Los_Angeles") + pd.Timedelta(days=30))
+    written = [time.isoformat() if form is None else time.strftime(form) for time in local["time"]]
+    assert len({text[-6:] for text in written}) == 2
+    texts, cells = local.assign(time=written), local.astype({"time": object})
+    expected = TableEncoder().fit(local).transform(local)
+    np.testing.assert_array_equal(TableEncoder().fit(local).transform(cells), expected)
+    np.testing.assert_array_equal(TableEncoder().fit(texts).transform(texts), expected)
+
+
 def test_a_later_day_is_not_novel_by_itself_but_an_age_is() -> None:
     events = pd.DataFrame({"at": pd.date_range("2025-01-01 08:00", periods=60, freq="D")})
     births = pd.DataFrame({"born": pd.date_range("1950-01-01", periods=60, freq="365D")})

@@ -104,11 +104,12 @@ def test_without_reference_rows_the_remedy_is_named() -> None:
         explain(model, STRANGE, reference=X, entities=[1])
 
 
-def test_rows_kept_by_the_model_are_those_it_was_given() -> None:
-    detector = NearestNeighborDetector(random_state=0).fit(X * 100 + 7)
-    [found] = explain(detector, STRANGE * 100 + 7)
+@pytest.mark.parametrize("shift", [7, 1e9], ids=["near zero", "beyond single precision"])
+def test_rows_kept_by_the_model_are_those_it_was_given(shift: float) -> None:
+    detector = NearestNeighborDetector(random_state=0).fit(X * 100 + shift)
+    [found] = explain(detector, STRANGE * 100 + shift)
     for row in found.neighbor_rows:
-        assert np.abs(X * 100 + 7 - row).sum(axis=1).min() < 1e-3
+        assert np.abs(X * 100 + shift - row).sum(axis=1).min() < 1e-3
 
 
 def test_explanations_do_not_depend_on_the_rows_beside() -> None:

@@ -78,3 +78,16 @@ def test_the_changed_place_of_an_image_is_blamed() -> None:
     found = explain(detector, rows, reference=images[:1200])
     blamed = [each.parts[int(each.contributions.argmax())] for each in found]
     assert np.mean([part == "rows 6–7, columns 0–1" for part in blamed]) > 0.8
+
+
+def test_bytes_are_explained_by_intensities_and_the_other_way_round() -> None:
+    images = np.asarray(load("digits").X)
+    bytes_, strange = np.rint(255 * images).astype(np.uint8), images[1500:1501].copy()
+    strange[0, 0:2, 0:2] = 1
+    # It keeps its rows as intensities.
+    detector = NearestNeighborDetector(random_state=0).fit(bytes_[:1500])
+    for row, reference in ((np.rint(255 * strange).astype(np.uint8), None), (strange, bytes_[:1500])):
+        [found] = explain(detector, row, reference=reference)
+        assert found.reasons(1)[0].part == "rows 0–1, columns 0–1"
+        assert found.counterfactual is not None
+        assert detector.novelty(found.counterfactual.row[None]) == [found.counterfactual.novelty]

@@ -73,6 +73,37 @@ def test_dates_are_told_by_the_time_of_day_that_is_usual() -> None:
     assert top_reasons(model, row, KNOWN, k=1)["reason_1"][0].startswith("time: ")
 
 
+@pytest.mark.parametrize("nullable", [False, True])
+def test_cells_are_told_alike_whatever_their_type(nullable: bool) -> None:
+    known = KNOWN.assign(visits=RNG.integers(0, 9, len(KNOWN)))
+    row = payments(1).assign(visits=300, time=lambda frame: frame["time"].shift(), country=None)
+    known, row = (frame.convert_dtypes() if nullable else frame for frame in (known, row))
+    [found] = explain(NearestNeighborDetector(random_state=0).fit(known), row, reference=known)
+    low, high = dict(zip(found.parts, found.usual, strict=True))["visits"]
+    assert 0 <= low <= high <= 8
+    for told in (f"visits: 300 (usually {low} to {high})", "time: missing (usually", "country: missing (usually"):
+        assert told in str(found)
+    assert {reason["value"] for reason in found.to_dict()["reasons"]} >= {300, None}
+
+
+def test_further_columns_make_no_difference_and_a_missing_one_is_named() -> None:
+    model = NearestNeighborDetector(random_state=0).fit(KNOWN)
+    row = payments(1).assign(country="PE")
+    [found], [plain] = (explain(model, rows, reference=KNOWN) for rows in (row.assign(note="new"), row))
+    assert found.to_dict() == plain.to_dict()
+    with pytest.raises(ValueError, match="reference must have the columns of X; it has no column 'age'"):
+        explain(model, row, reference=KNOWN.drop(columns="age"))
+
+
+def test_columns_of_arrow_are_explained_as_those_of_pandas() -> None:
+    model = NearestNeighborDetector(random_state=0).fit(KNOWN)
+    row = payments(1).assign(time=PLANTED["time"])
+    [plain] = explain(model, row, reference=KNOWN)
+    [found] = explain(model, row.convert_dtypes(dtype_backend="pyarrow"), reference=KNOWN)
+    np.testing.assert_array_equal(found.contributions, plain.contributions)
+    np.testing.assert_array_equal(found.neighbors, plain.neighbors)
+
+
 def test_a_row_that_is_no_table_is_refused() -> None:
     X = RNG.normal(size=(200, 3))
     model = MahalanobisDetector(random_state=0).fit(X)

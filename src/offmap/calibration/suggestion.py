@@ -6,6 +6,7 @@ of all rows are false alarms, and the rest of the flagged share $F(\alpha)$ is n
 as much as a missed novel row, the cost is least where $F(\alpha) - (1 + c) \pi \alpha$ is largest.
 """
 
+from decimal import ROUND_CEILING, Context
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ class SuggestedRate(NamedTuple):
         if not self.novel_share:
             return "no row seems to be novel; take the alpha that you can afford"
         return (
-            f"alpha = {self.alpha:.3g}: {self.novel_share:.0%} of the rows seem to be novel, "
+            f"alpha = {_rounded_up(self.alpha):g}: {self.novel_share:.0%} of the rows seem to be novel, "
             f"{self.recall:.0%} of these would be flagged, and {self.precision:.0%} of the flagged rows would be novel"
         )
 
@@ -68,3 +69,8 @@ def suggest_rate(p_value: FloatArray, *, false_alarm_cost: float = 1.0) -> Sugge
         return SuggestedRate(float(p_value.min()), 0.0, np.nan, np.nan)
     best, novel = int(gain.argmax()), max(1 - normal, float(found.max()))
     return SuggestedRate(float(rates[best]), novel, float(found[best] / flagged[best]), float(found[best] / novel))
+
+
+def _rounded_up(rate: float) -> float:
+    """A rate to three digits. Rounded down it would flag fewer rows, or be less than the held-out rows can promise."""
+    return float(Context(prec=3, rounding=ROUND_CEILING).create_decimal(str(rate)))

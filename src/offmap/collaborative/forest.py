@@ -8,6 +8,7 @@ import torch
 from sklearn.ensemble import IsolationForest
 from torch import Tensor, nn
 
+from offmap.arrays import start_of_equal_end
 from offmap.collaborative.base import EntityDetector
 from offmap.collaborative.entities import Columns, EntityTable
 from offmap.collaborative.forest_nodes import Layout, packed
@@ -33,6 +34,14 @@ class ForestHead(Head):
 
     def score_at(self, features: Tensor, embeddings: Tensor, at: Tensor) -> Tensor:
         r"""$-2^{-\mathbb{E} h(x) / c}$ for paths of length $h$ through the trees of each row's entity."""
+        # Rows come in chunks of one size, filled up with equal rows: of those at the end, one goes through the trees.
+        last = max(start_of_equal_end(rows.cpu().numpy()) for rows in (features, at.unsqueeze(1)))
+        lengths = self._lengths(features[: last + 1], embeddings, at[: last + 1])
+        # The power of a few numbers may round differently from that of a chunk.
+        return -torch.exp2(-torch.cat([lengths, lengths[-1:].expand(len(at) - last - 1)]))
+
+    def _lengths(self, features: Tensor, embeddings: Tensor, at: Tensor) -> Tensor:
+        """The mean length of the paths of each row, in units of that of a random row."""
         layout = self.layout
         starts = embeddings[:, : layout.trees][at].long()
         values = embeddings[:, layout.trees : layout.trees + layout.nodes].view(torch.float32)
@@ -46,8 +55,7 @@ class ForestHead(Head):
             node = torch.where(right == 0, node, torch.where(below, node + 1, starts + right))
             # A file may say anything.
             node = node.clamp(0, layout.nodes - 1)
-        lengths = values[entity, node].masked_fill(starts < 0, 0.0)
-        return -torch.exp2(-lengths.sum(dim=1))
+        return values[entity, node].masked_fill(starts < 0, 0.0).sum(dim=1)
 
     def score_all(self, features: Tensor, embeddings: Tensor) -> Tensor:
         """Familiarity of every row to every entity, one entity after the other."""

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
+from offmap.arrays import start_of_equal_end
+
 Rows = NDArray[np.float64]
 
 
@@ -45,7 +47,7 @@ class NeighborDistance:
     def __call__(self, rows: Rows) -> Rows:
         """The distance of each row; infinite for rows with infinite or missing values."""
         # Rows come in chunks of one size, filled up with equal rows: of those at the end, one is searched for.
-        last = _start_of_equal_end(rows)
+        last = start_of_equal_end(rows)
         found = self._distances(rows[: last + 1])
         return np.concatenate([found, np.full(len(rows) - last - 1, found[-1])])
 
@@ -81,12 +83,6 @@ class NeighborDistance:
         count = self.n_neighbors
         chosen = (np.where(is_reference, found[:, -count:], found[:, :count]) for found in (distances, places))
         return next(chosen), next(chosen)
-
-
-def _start_of_equal_end(rows: Rows) -> int:
-    """The place of the first of the equal rows at the end."""
-    different = np.flatnonzero((rows != rows[-1]).any(axis=1))
-    return int(different[-1]) + 1 if len(different) else 0
 
 
 _SMALLEST_DISTANCE = 1e-6

@@ -11,6 +11,7 @@ from sklearn.utils import _safe_indexing
 from offmap.arrays import holds_text
 from offmap.calibration.contract import PromisedModel
 from offmap.collaborative.contract import EntityModel
+from offmap.data.table import TableEncoder
 from offmap.explain.columns import Columns
 from offmap.explain.composition import Composition, FloatArray, Indices, Mask
 from offmap.explain.neighbors import Neighbors, allowed_rows, nearest
@@ -96,7 +97,15 @@ def composition_of(model: Any, X: Any, reference: Any, feature_names: Sequence[s
     image_shape = getattr(scoring_model(model), "image_shape", None)
     if image_shape is not None or np.ndim(X) > 2:
         return Places(X, reference, image_shape)
-    return Columns(X, reference, feature_names)
+    return Columns(_without_unused(model, X, reference), reference, feature_names)
+
+
+def _without_unused(model: Any, X: Any, reference: Any) -> Any:
+    """A table without the columns that an encoder does not use and the reference lacks: they explain nothing."""
+    encoder = getattr(model, "encoder_", None)
+    if not isinstance(encoder, TableEncoder) or not hasattr(X, "columns") or not hasattr(reference, "columns"):
+        return X
+    return X[[name for name in X.columns if str(name) in encoder.columns_ or name in reference.columns]]
 
 
 def as_ids(entities: Any) -> NDArray[Any] | None:

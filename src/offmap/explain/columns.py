@@ -6,6 +6,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 import pandas as pd
 
+from offmap.data.table.cells import as_days
 from offmap.explain.composition import Composition, FloatArray, Indices, Kind, Mask, clipped_distances
 from offmap.explain.dates import days_of, usual_dates
 
@@ -87,8 +88,7 @@ class Columns(Composition):
         return self._row(self._reference, row)
 
     def _row(self, table: Any, row: int) -> tuple[Any, ...]:
-        cells = table.iloc[row].tolist() if self._named else table[row].tolist()
-        return tuple(cells)
+        return tuple(map(_plain, table.iloc[row].tolist())) if self._named else tuple(table[row].tolist())
 
 
 def _same_columns(reference: Any, wanted: list[Any]) -> Any:
@@ -129,8 +129,15 @@ def _has_numbers(column: Any) -> bool:
 
 def _numbers(column: Any) -> FloatArray:
     if pd.api.types.is_datetime64_any_dtype(column):
-        column = (column - pd.Timestamp(0, tz=column.dt.tz)).dt.total_seconds()
+        return as_days(column, "ISO8601").values[:, None]
     return column.to_numpy(dtype=np.float64, na_value=np.nan)[:, None]
+
+
+def _plain(cell: Any) -> Any:
+    """A cell of a data frame as Python has it: pandas has several words for a gap, and integers that are no ``int``."""
+    if pd.api.types.is_scalar(cell) and pd.isna(cell):
+        return None
+    return cell.item() if isinstance(cell, np.generic) else cell
 
 
 def _usual(values: tuple[Any, ...]) -> Any:

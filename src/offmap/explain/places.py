@@ -30,8 +30,8 @@ class Places(Composition):
 
     def __init__(self, X: Any, reference: Any, image_shape: Sequence[int] | None = None) -> None:
         self._given = np.asarray(X).shape[1:]
-        self._X = as_images(np.asarray(X), image_shape)
-        self._reference = as_images(np.asarray(reference), image_shape, "reference")
+        images = as_images(np.asarray(X), image_shape), as_images(np.asarray(reference), image_shape, "reference")
+        self._X, self._reference = images if images[0].dtype == images[1].dtype else map(_intensities, images)
         if self._X.shape[1:] != self._reference.shape[1:]:
             raise ValueError(f"reference must hold images of shape {self._given}; got {self._reference.shape[1:]}")
         self.grid = _grid(*self._X.shape[1:3])
@@ -82,6 +82,11 @@ class Places(Composition):
     def _cell_sums(self, pixels: FloatArray) -> FloatArray:
         member = np.eye(self.grid.max() + 1)[self.grid.ravel()]
         return pixels.reshape(len(pixels), -1) @ member
+
+
+def _intensities(images: NDArray[Any]) -> NDArray[Any]:
+    """Images in [0, 1]: bytes cannot be mixed with those."""
+    return images / np.float32(255) if images.dtype == np.uint8 else images
 
 
 def _grid(height: int, width: int) -> Indices:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from offmap.arrays import unshifted
 from offmap.calibration.foreign import row_count
 from offmap.density import NearestNeighborDetector
 
@@ -39,7 +40,7 @@ def _kept_rows(model: Any) -> Any:
     if not isinstance(model, NearestNeighborDetector) or hasattr(model, "encoder_"):
         return None
     scaler = model.scaler_
-    rows = model.rows_ * scaler.scale.cpu().numpy() + scaler.mean.cpu().numpy()
+    rows = unshifted(model, model.rows_ * scaler.scale.cpu().numpy() + scaler.mean.cpu().numpy())
     rows = rows.reshape(len(rows), *model.input_shape_)
     if rows.ndim == 4:
         return np.clip(rows, 0.0, 1.0)

@@ -1,7 +1,8 @@
 """Semi-online p-values: the rank of each row among the calibration rows and the rows that came before it."""
 
+from bisect import bisect_left, bisect_right
+
 import numpy as np
-from numpy.typing import NDArray
 
 from offmap.arrays import FloatArray
 
@@ -37,38 +38,12 @@ def semi_online_p_values(past: FloatArray, stream: FloatArray, ties: FloatArray)
 
 
 def _earlier(stream: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """How many earlier rows of the stream are above each row, and how many equal it; for all runs at once.
-
-    A binary indexed tree per run holds the ranks that were met so far, so that a row costs a logarithm.
-    """
-    runs, rows = stream.shape
-    ranks = np.stack([np.searchsorted(np.sort(run), run) for run in stream]) + 1
-    tree, equal_so_far = np.zeros((runs, rows + 1)), np.zeros((runs, rows + 2))
-    every, above, equal = np.arange(runs), np.empty((runs, rows)), np.empty((runs, rows))
-    for t in range(rows):
-        rank = ranks[:, t]
-        equal[:, t] = equal_so_far[every, rank]
-        above[:, t] = t - _count(tree, rank)
-        equal_so_far[every, rank] += 1
-        _add(tree, rank)
+    """How many earlier rows of each run are above each row, and how many equal it."""
+    above, equal = np.empty(stream.shape), np.empty(stream.shape)
+    for run, rows in enumerate(stream):
+        seen: list[float] = []
+        for t, row in enumerate(rows.tolist()):
+            low, high = bisect_left(seen, row), bisect_right(seen, row)
+            above[run, t], equal[run, t] = t - high, high - low
+            seen.insert(high, row)
     return above, equal
-
-
-def _count(tree: FloatArray, rank: NDArray[np.intp]) -> FloatArray:
-    """How many ranks up to ``rank`` each tree holds."""
-    total, place, runs = np.zeros(len(tree)), rank.copy(), np.arange(len(tree))
-    while place.any():
-        # Place 0 of each tree stays empty, so that runs that are through add nothing.
-        total += tree[runs, place]
-        place &= place - 1
-    return total
-
-
-def _add(tree: FloatArray, rank: NDArray[np.intp]) -> None:
-    """Adds one rank to each tree."""
-    place, runs, size = rank.copy(), np.arange(len(tree)), tree.shape[1]
-    while len(place):
-        tree[runs, place] += 1
-        place += place & -place
-        inside = place < size
-        place, runs = place[inside], runs[inside]

@@ -5,9 +5,11 @@ from typing import Annotated, final
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.neighbors import LocalOutlierFactor
 from torch import Tensor
 
+from offmap.arrays import start_of_equal_end
 from offmap.parameters import Limit
 
 Contamination = Annotated[float, Limit("above 0 and at most 0.5", lambda value: 0 < value <= 0.5)]
@@ -35,5 +37,12 @@ class LocalOutliers:
         """
         values = features.double().cpu().numpy()
         finite = np.isfinite(values).all(axis=1)
-        inlying = self._factor.decision_function(np.where(finite[:, None], values, 0.0))
-        return torch.from_numpy(np.where(finite, -inlying, np.inf))
+        return torch.from_numpy(np.where(finite, -self._inlying(np.where(finite[:, None], values, 0.0)), np.inf))
+
+    def _inlying(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows come in chunks of one size, filled up with equal rows: blocks of the search that hold only those are
+        left out. A whole block is searched, because a part of one rounds differently.
+        """
+        last, block = start_of_equal_end(values), get_config()["pairwise_dist_chunk_size"]
+        found = self._factor.decision_function(values[: (last // block + 1) * block])
+        return np.concatenate([found, np.full(len(values) - len(found), found[last])])

@@ -1,7 +1,9 @@
 """The cells of one column of a table as words, numbers, truth values or days, whatever type the column came with."""
 
 import datetime
+import re
 import warnings
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -15,6 +17,9 @@ Column = Any  # a pandas Series; its stubs ask for a type of cells that nobody k
 _MISSING_WORDS = frozenset({"", "na", "n/a", "nan", "none", "null", "<na>", "nat"})
 _TRUE, _FALSE = frozenset({"true", "yes", "t", "y"}), frozenset({"false", "no", "f", "n"})
 _DAY = 86_400.0
+# An offset from UTC behind a time of day. It is no part of what the clock showed, and summer has another than winter.
+_OFFSET = re.compile(r"((?:\dT|:)\d[^+-]*?)\s*(?:Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)$", re.IGNORECASE)
+_OF_OFFSETS = re.compile(r"\s*%[zZ]$")
 
 
 class Read(NamedTuple):
@@ -64,6 +69,8 @@ def as_numbers(column: Column) -> Read:
 
 def as_booleans(column: Column) -> Read:
     """Reads truth values: the type bool, and the words true, yes, t, y and their opposites, as 1 and 0."""
+    if pd.api.types.is_bool_dtype(column):
+        return _read(column.to_numpy(dtype=np.float64, na_value=np.nan), column.isna())
     words, missing = _words_and_gaps(column)
     lower = [word.lower() for word in words]
     values = [1.0 if word in _TRUE else 0.0 if word in _FALSE else np.nan for word in lower]
@@ -79,17 +86,11 @@ def as_days(column: Column, form: str) -> Read:
     """
     if pd.api.types.is_numeric_dtype(column):
         return _read(np.full(len(column), np.nan), column.isna())
-    words, missing = _words_and_gaps(column)
     if pd.api.types.is_datetime64_any_dtype(column):
-        times = column
-    else:
-        cells: Column = pd.Series(
-            [None if gap else word for word, gap in zip(words, missing, strict=True)], dtype="str"
-        )
-        times = pd.to_datetime(cells, format=form, errors="coerce", utc=form == "ISO8601")
-    wall = times.dt.tz_localize(None) if times.dt.tz is not None else times
-    seconds = wall.to_numpy().astype("datetime64[us]").astype(np.float64) / 1e6
-    return _read(np.where(wall.isna(), np.nan, seconds / _DAY), missing)
+        return _read(_days(column), column.isna())
+    words, missing = _words_and_gaps(column)
+    times = _parsed([None if gap else word for word, gap in zip(words, missing, strict=True)], form)
+    return _read(_days(times), missing)
 
 
 def date_format(column: Column) -> str:
@@ -102,7 +103,7 @@ def date_format(column: Column) -> str:
     if pd.api.types.is_datetime64_any_dtype(column):
         return "ISO8601"
     words, missing = _words_and_gaps(column)
-    present = [word for word in words[~missing] if any(sign.isdigit() for sign in word)][:1000]
+    present = [_on_its_clock(word) for word in words[~missing] if any(sign.isdigit() for sign in word)][:1000]
     if len(present) < 0.5 * min(1000, int((~missing).sum())) or not present:
         return ""
     with warnings.catch_warnings():
@@ -112,14 +113,26 @@ def date_format(column: Column) -> str:
         some = {present[place] for place in (0, len(present) // 2, -1)}
         guesses = [pd.tseries.api.guess_datetime_format(word, dayfirst=day) for word in some for day in (False, True)]
     forms = ["ISO8601", *sorted({guess for guess in guesses if guess})]
-    sample = pd.Series(present, dtype=object)
-    found = {form: float(_parsed(sample, form).notna().mean()) for form in forms}
+    found = {form: float(_parsed(present, form).notna().mean()) for form in forms}
     best = max(found, key=lambda form: found[form])
     return best if found[best] >= 0.5 else ""
 
 
-def _parsed(sample: Column, form: str) -> Column:
-    return pd.to_datetime(sample, format=form, errors="coerce", utc=form == "ISO8601")
+def _days(times: Column) -> NDArray[np.float64]:
+    wall = times.dt.tz_localize(None) if times.dt.tz is not None else times
+    seconds = wall.to_numpy().astype("datetime64[us]").astype(np.float64) / 1e6
+    return np.where(wall.isna(), np.nan, seconds / _DAY)
+
+
+def _parsed(words: Sequence[str | None], form: str) -> Column:
+    """Texts as times; a text that is no date of the format becomes a gap."""
+    clocks: Column = pd.Series([None if word is None else _on_its_clock(word) for word in words], dtype="str")
+    return pd.to_datetime(clocks, format=_OF_OFFSETS.sub("", form), errors="coerce", utc=True)
+
+
+def _on_its_clock(word: str) -> str:
+    """A time as the clock showed it where it was written, without the offset from UTC."""
+    return _OFFSET.sub(r"\1", word)
 
 
 def _words_and_gaps(column: Column) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:

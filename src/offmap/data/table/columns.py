@@ -5,6 +5,7 @@ cells were impossible in training: an unseen category, or a gap in a column that
 """
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -49,8 +50,8 @@ class Codec(Protocol):
     def read(self, column: Any) -> Read | None:
         """The cells as numbers, to find those that are not of this kind; None if every cell is."""
 
-    def encode(self, column: Any) -> Encoded:
-        """The features of each cell."""
+    def encode(self, column: Any, read: Read | None = None) -> Encoded:
+        """The features of each cell; ``read`` spares reading cells a second time."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +141,9 @@ class NumberCodec:
             return found
         return min(found, _zeros_and_ones(as_numbers(column)), key=lambda read: int(read.unreadable.sum()))
 
-    def encode(self, column: Any) -> Encoded:
+    def encode(self, column: Any, read: Read | None = None) -> Encoded:
         """The standardised number, and the compressed one."""
-        return self.standard.encode(_scales(self.read(column).values, self.tails))
+        return self.standard.encode(_scales((read or self.read(column)).values, self.tails))
 
 
 @dataclass(frozen=True)
@@ -190,15 +191,18 @@ class CategoryCodec:
     def read(self, column: Any) -> None:
         """Nothing: any cell can be a category."""
 
-    def encode(self, column: Any) -> Encoded:
+    def encode(self, column: Any, read: Read | None = None) -> Encoded:
         """Which frequent value each cell is, and how rare."""
-        place = {value: position for position, value in enumerate(self.values)}
-        found = np.array([place.get(cell, -1) for cell in _cells(column)], dtype=np.int64)
+        found = np.array([self._place.get(cell, -1) for cell in _cells(column)], dtype=np.int64)
         unseen = found < 0
         counts = np.where(unseen, 0.5, self.counts[found])
         rarity = self.rarity.encode(_surprise(counts, self.counts.sum())[:, None]).features
         features = np.column_stack([found[:, None] == np.arange(self.own), rarity]).astype(np.float64)
         return Encoded(features, unseen & (self._share_of_new_values < _COMMON_NEW_VALUES))
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {value: position for position, value in enumerate(self.values)}
 
     @property
     def _share_of_new_values(self) -> float:

@@ -70,9 +70,9 @@ class DateCodec:
         """The cells as days."""
         return as_days(column, self.form)
 
-    def encode(self, column: Any) -> Encoded:
+    def encode(self, column: Any, read: Read | None = None) -> Encoded:
         """Points on circles, and the age."""
-        return self.standard.encode(_parts(self.read(column).values, self.cycles, self.aged))
+        return self.standard.encode(_parts((read or self.read(column)).values, self.cycles, self.aged))
 
 
 def _parts(days: Floats, cycles: list[str], aged: bool) -> Floats:

@@ -133,13 +133,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _encoded(self, frame: pd.DataFrame) -> list[Encoded]:
         """The features of each column, or an error that names every cell that cannot be read."""
+        columns = [(frame[name], codec) for name, codec in self._codecs.items()]
+        cells = [codec.read(column) for column, codec in columns]
         problems: list[str] = []
-        for name, codec in self._codecs.items():
-            if (read := codec.read(frame[name])) is not None:
-                form = getattr(codec, "form", "")
-                problems += cell_problems(frame[name], _shown_kind(codec), read, form, fitted=True)
+        for (column, codec), read in zip(columns, cells, strict=True):
+            if read is not None:
+                problems += cell_problems(column, _shown_kind(codec), read, getattr(codec, "form", ""), fitted=True)
         raise_problems(problems, "X")
-        return [codec.encode(frame[name]) for name, codec in self._codecs.items()]
+        return [codec.encode(column, read) for (column, codec), read in zip(columns, cells, strict=True)]
 
     def _require_columns(self, frame: pd.DataFrame) -> None:
         problems = repeated_columns([name for name in frame.columns if name in self.columns_])

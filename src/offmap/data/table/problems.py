@@ -1,5 +1,6 @@
 """Everything that is wrong with a table, found at once, each with its column, row and remedy."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -46,10 +47,11 @@ def require_sound(frame: pd.DataFrame, kinds: dict[str, str], name: str = "X") -
 
 def repeated_columns(columns: Iterable[Any]) -> list[str]:
     """Says which names occur twice: nobody could tell such columns apart."""
-    names = pd.Index([str(column) for column in columns])
+    counts = Counter(map(str, columns))
     return [
-        f"the column name {name!r} occurs {int((names == name).sum())} times (rename or remove all but one)"
-        for name in names[names.duplicated()].unique()
+        f"the column name {name!r} occurs {count} times (rename or remove all but one)"
+        for name, count in counts.items()
+        if count > 1
     ]
 
 
