@@ -89,4 +89,15 @@ class NearestNeighborDetector(Detector):
             self._distance = NeighborDistance.fit(self.rows_, self.n_neighbors)
 
     def _novelty(self, X: Tensor) -> Tensor:
-        return torch.from_numpy(self._distance(self.scaler_(X).double().cpu().numpy()))
+        return self._measured(X)
+
+    def _novelty_of_new(self, X: ArrayLike) -> FloatArray:
+        """The novelty of rows that did not train the model, even if they equal rows that did.
+
+        ``novelty`` takes such a row for the training row itself, which is not its own neighbour, but a change of it has
+        the training row as a neighbour: only as new rows can they be compared.
+        """
+        return self._scored(lambda rows: self._measured(rows, new=True), self._checked(X))
+
+    def _measured(self, X: Tensor, *, new: bool = False) -> Tensor:
+        return torch.from_numpy(self._distance(self.scaler_(X).double().cpu().numpy(), new=new))

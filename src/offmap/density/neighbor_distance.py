@@ -44,16 +44,21 @@ class NeighborDistance:
         typical = search.kneighbors(n_neighbors=count)[0].mean() if len(rows) > 1 else 1.0
         return cls(rows, search, count, max(float(typical), _SMALLEST_DISTANCE))
 
-    def __call__(self, rows: Rows) -> Rows:
-        """The distance of each row; infinite for rows with infinite or missing values."""
+    def __call__(self, rows: Rows, *, new: bool = False) -> Rows:
+        """The distance of each row; infinite for rows with infinite or missing values.
+
+        Args:
+            rows: The rows.
+            new: Whether a row that equals a reference row is a new one, which has that row as a neighbour.
+        """
         # Rows come in chunks of one size, filled up with equal rows: of those at the end, one is searched for.
         last = start_of_equal_end(rows)
-        found = self._distances(rows[: last + 1])
+        found = self._distances(rows[: last + 1], new)
         return np.concatenate([found, np.full(len(rows) - last - 1, found[-1])])
 
-    def _distances(self, rows: Rows) -> Rows:
+    def _distances(self, rows: Rows, new: bool) -> Rows:
         finite = np.isfinite(rows).all(axis=1, keepdims=True)
-        distances, _ = self._neighbors(np.where(finite, rows, 0.0))
+        distances, _ = self._neighbors(np.where(finite, rows, 0.0), new)
         return np.where(finite, distances.mean(axis=1, keepdims=True) / self.typical, np.inf)[:, 0]
 
     def contributions(self, rows: Rows) -> Rows:
@@ -71,7 +76,7 @@ class NeighborDistance:
             found += squares / np.maximum(distance, _SMALLEST_DISTANCE)
         return found / (self.typical * self.n_neighbors)
 
-    def _neighbors(self, rows: Rows) -> tuple[Rows, NDArray[np.intp]]:
+    def _neighbors(self, rows: Rows, new: bool = False) -> tuple[Rows, NDArray[np.intp]]:
         """Distances and positions of the neighbours that count."""
         _, places = self.search.kneighbors(rows)
         # Measured one by one: the search rounds differently with the number of rows that it is given.
@@ -79,7 +84,7 @@ class NeighborDistance:
         order = distances.argsort(axis=1, kind="stable")
         distances, places = (np.take_along_axis(found, order, axis=1) for found in (distances, places))
         # A reference row finds itself, up to rounding; any other row keeps its nearest neighbours.
-        is_reference = distances[:, :1] <= _ROUNDING * distances[:, -1:]
+        is_reference = (distances[:, :1] <= _ROUNDING * distances[:, -1:]) & (not new)
         count = self.n_neighbors
         chosen = (np.where(is_reference, found[:, -count:], found[:, :count]) for found in (distances, places))
         return next(chosen), next(chosen)

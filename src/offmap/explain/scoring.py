@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from offmap.calibration.contract import PromisedModel
 from offmap.collaborative.contract import EntityModel
+from offmap.density import NearestNeighborDetector
 from offmap.explain.composition import Composition, FloatArray, Indices, Mask
+from offmap.explain.reference import scoring_model
 from offmap.verdict import Verdict
 
 
@@ -35,7 +37,14 @@ class Scorer:
         """The novelty of mixed rows, scored in batches."""
         starts = range(0, len(rows), _BATCH)
         parts = [slice(start, start + _BATCH) for start in starts]
-        return np.concatenate([finite(self.assess(rows[s], donors[s], replaced[s]).novelty) for s in parts])
+        return np.concatenate([finite(self._novelty(rows[s], donors[s], replaced[s])) for s in parts])
+
+    def _novelty(self, rows: Indices, donors: Indices, replaced: Mask) -> FloatArray:
+        """Mixed rows are new rows, also where nothing is mixed: a reference row may have trained the model."""
+        model = scoring_model(self.model)
+        if isinstance(model, NearestNeighborDetector) and model.calibration != "cv":
+            return model._novelty_of_new(self.composition.mixed(rows, donors, replaced))
+        return self.assess(rows, donors, replaced).novelty
 
 
 def assess(model: PromisedModel, X: Any, entities: NDArray[Any] | None) -> Verdict:
