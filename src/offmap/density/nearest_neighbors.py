@@ -91,7 +91,7 @@ class NearestNeighborDetector(Detector):
     def _novelty(self, X: Tensor) -> Tensor:
         return self._measured(X)
 
-    def _novelty_of_new(self, X: ArrayLike) -> FloatArray:
+    def novelty_of_new(self, X: ArrayLike) -> FloatArray:
         """The novelty of rows that did not train the model, even if they equal rows that did.
 
         ``novelty`` takes such a row for the training row itself, which is not its own neighbour, but a change of it has

@@ -43,7 +43,7 @@ class Scorer:
         """Mixed rows are new rows, also where nothing is mixed: a reference row may have trained the model."""
         model = scoring_model(self.model)
         if isinstance(model, NearestNeighborDetector) and model.calibration != "cv":
-            return model._novelty_of_new(self.composition.mixed(rows, donors, replaced))
+            return model.novelty_of_new(self.composition.mixed(rows, donors, replaced))
         return self.assess(rows, donors, replaced).novelty
 
 
