@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing, check_array
 from torch import nn
 
 from offmap.arrays import FloatArray
+from offmap.calibration.foreign import unwrapped
 from offmap.calibration.module_outputs import module_outputs
 from offmap.scores import Outputs
 
@@ -108,17 +109,17 @@ def _features(classifier: Any, X: Any, features: Layer) -> Any:
         raise ValueError(f"features names a layer, {features!r}, but {type(classifier).__name__} has no layers")
     if callable(features):
         return features(X)
-    rows = classifier[:-1].transform(X) if isinstance(classifier, Pipeline) and len(classifier) > 1 else X
+    model = unwrapped(classifier)
+    rows = model[:-1].transform(X) if isinstance(model, Pipeline) and len(model) > 1 else X
     dense: Any = rows.toarray() if issparse(rows) else rows  # type: ignore[attr-defined] # every sparse matrix has it
     return check_array(dense, dtype=np.float64, input_name="X", ensure_all_finite=False)
 
 
 def _compares_pairs(classifier: Any) -> bool:
     """Whether each column of ``decision_function`` compares two classes; of three classes there are three pairs."""
+    classifier = unwrapped(classifier)
     if isinstance(classifier, Pipeline):
         return _compares_pairs(classifier[-1])
-    if hasattr(classifier, "best_estimator_"):
-        return _compares_pairs(classifier.best_estimator_)
     return len(classifier.classes_) == 3 and getattr(classifier, "decision_function_shape", None) == "ovo"
 
 
