@@ -11,6 +11,7 @@ import torch
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -234,6 +235,16 @@ def test_features_that_a_score_does_not_read_may_be_missing() -> None:
     outputs = Outputs(np.full((60, 2), np.nan), logits)
     model = Guarded(novelty_score="max_logit").calibrate(outputs, reference=outputs)
     assert (model.novelty(outputs) == -logits.max(axis=1)).all()
+
+
+@pytest.mark.parametrize("search", [False, True])
+def test_rows_that_are_no_numbers_need_no_features(search: bool) -> None:
+    pipeline = make_pipeline(TfidfVectorizer(analyzer="char"), LogisticRegression())
+    classifier = GridSearchCV(pipeline, {}, cv=2) if search else make_pipeline(pipeline)
+    texts = ["".join(chr(97 + int(place)) for place in np.flatnonzero(row)) for row in X[TRAIN]]
+    for score in ("max_softmax", "auto") if search else ("max_softmax",):
+        model = Guarded(classifier, novelty_score=score, random_state=0).fit(texts, Y[TRAIN])
+        assert model.assess(texts).novel.mean() < 0.1
 
 
 PAIRWISE = SVC(decision_function_shape="ovo")

@@ -26,7 +26,7 @@ from offmap.calibration.fingerprint import Fingerprint
 from offmap.calibration.foreign import checked_scores, require_classifier, require_spread, row_count
 from offmap.calibration.mondrian import ByClass, ClassPromise
 from offmap.calibration.notices import warn_of_other_names, warn_of_uncovered
-from offmap.calibration.post_hoc import codes_of, fitted_score, make_score, require_energy
+from offmap.calibration.post_hoc import codes_of, fitted_score, make_score, require_energy, wants_features
 from offmap.calibration.split import Split, hold_out, uncovered
 from offmap.calibration.surprise import surprise_steps
 from offmap.labels import check_labels, choose_unknown_label, known_classes
@@ -209,7 +209,8 @@ class Guarded(PromisedClassifier, BaseEstimator):
     def _fitted_score(self, reference: Any, labels: NDArray[Any] | None) -> Score | None:
         if callable(self.novelty_score) and not isinstance(self.novelty_score, Score):
             return None
-        known = None if reference is None else self._read(reference)
+        reads_features = wants_features(self.novelty_score)
+        known = None if reference is None else self._read(reference, with_features=reads_features)
         codes = None if labels is None else codes_of(labels, self.classes_)
         score = make_score(self.novelty_score, known)
         if known is not None and score.needs_rows:
