@@ -162,6 +162,9 @@ def constant(rows: Any) -> Any:
          r"row 0 of the known rows \(reference\) has NaN or infinite features"),
         (lambda net: Guarded(novelty_score="k_nearest").calibrate(Outputs(X, X), reference=Outputs(X, X)).predict(
             Outputs(X[:, :5], X)), "must be as wide as those that KNearest was fitted with"),
+        (lambda net: Guarded(novelty_score="max_logit").calibrate(Outputs(logits=X[:, :7])).predict(
+            Outputs(logits=X[:, :6])), "logits have 6 columns, but the model knows 7 classes"),
+        (lambda net: Guarded(nn.Linear(64, 1)).calibrate(X), "logits have 1 columns; give one per class"),
         (lambda net: Guarded().calibrate(X), "X must be Outputs"),
         (lambda net: Guarded().calibrate(Outputs(features=X)), "X has no logits"),
         (lambda net: Guarded().calibrate(Outputs(logits=X[:, 0])), "logits must have one row per row"),

@@ -86,6 +86,20 @@ def class_names(classifier: Any, classes: Any, y: NDArray[Any] | None, logits: A
     return names
 
 
+def require_logits(outputs: Outputs, classes: int | None = None) -> None:
+    """Refuses outputs without one logit per class; ``classes`` is how many there are, once that is known."""
+    if outputs.logits is None:
+        raise ValueError("X has no logits; give Outputs(logits=…), or use a detector, which needs none")
+    columns = outputs.logits.shape[1]
+    if columns < 2:
+        raise ValueError(
+            f"the logits have {columns} columns; give one per class: for two classes with the log-odds z, -z / 2 and "
+            "z / 2"
+        )
+    if classes is not None and columns != classes:
+        raise ValueError(f"the logits have {columns} columns, but the model knows {classes} classes; give one per class")
+
+
 def require_finite(outputs: Outputs, name: str, parts: Collection[str]) -> None:
     """Refuses rows of which the model computed no number in the ``parts`` that are read; ``name`` is what they are."""
     for part in sorted(parts):

@@ -19,6 +19,7 @@ from offmap.calibration.classifier_outputs import (
     class_probabilities,
     read_outputs,
     require_finite,
+    require_logits,
     rows_at,
 )
 from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
@@ -199,10 +200,9 @@ class Guarded(PromisedClassifier, BaseEstimator):
         if classifier is not None and not isinstance(classifier, nn.Module):
             require_classifier(classifier)
         self.classifier_ = classifier
-        logits = self._read(X, with_features=False).logits
-        if logits is None:
-            raise ValueError("X has no logits; give Outputs(logits=…), or use a detector, which needs none")
-        names = class_names(classifier, self.classes, labels, logits)
+        outputs = self._read(X, with_features=False)
+        require_logits(outputs)
+        names = class_names(classifier, self.classes, labels, outputs.logits)
         self.classes_ = known_classes(names)[0] if hasattr(classifier, "classes_") else names
         self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
 
@@ -227,7 +227,9 @@ class Guarded(PromisedClassifier, BaseEstimator):
         )
 
     def _read_for_score(self, X: Any) -> Outputs:
-        return self._read(X, with_features="features" in self._reads())
+        outputs = self._read(X, with_features="features" in self._reads())
+        require_logits(outputs, len(self.classes_))
+        return outputs
 
     def _classified(self, X: Any) -> Classification:
         check_is_fitted(self, "promise_")
