@@ -226,6 +226,15 @@ def test_two_classes_without_probabilities_keep_their_names() -> None:
     assert (model.predict_closed(X[two]) == classifier.predict(X[two])).all()
 
 
+def test_the_classes_of_calibration_rows_name_the_logits_of_a_module(net: Net) -> None:
+    names = np.array([f"digit {label}" for label in Y])
+    for y in (names[FRESH], pd.Series(names[FRESH]), names[FRESH].tolist()):
+        model = Guarded(net, by_class="actual", random_state=0).calibrate(X[FRESH], y)
+        assert model.classes_.tolist() == [f"digit {label}" for label in range(7)]
+        assert model.unknown_label_ == "unknown"
+        assert (model.assess(X[FRESH]).closest == names[FRESH]).mean() > 0.9
+
+
 def test_a_logit_of_minus_infinity_is_a_class_that_is_impossible() -> None:
     logits = np.random.default_rng(0).normal(size=(60, 3))
     logits[::2, 2] = -np.inf

@@ -30,7 +30,7 @@ from offmap.calibration.notices import warn_of_other_names, warn_of_uncovered
 from offmap.calibration.post_hoc import codes_of, fitted_score, make_score, require_energy, wants_features
 from offmap.calibration.split import Split, hold_out, uncovered
 from offmap.calibration.surprise import surprise_steps
-from offmap.labels import check_labels, choose_unknown_label, known_classes
+from offmap.labels import as_labels, check_labels, choose_unknown_label, known_classes
 from offmap.parameters import Fraction
 from offmap.random_state import RandomState, as_generator, seed_parts
 from offmap.scores import Outputs, Score, ScoreName, scored
@@ -180,7 +180,8 @@ class Guarded(PromisedClassifier, BaseEstimator):
         return check_labels(self, reference, y_reference)
 
     def _calibrate(self, classifier: Any, X: Any, y: Any, reference: Any, labels: NDArray[Any] | None) -> Self:
-        self._learn_classes(classifier, X, labels)
+        named = as_labels(np.asarray(y)) if labels is None and y is not None else labels
+        self._learn_classes(classifier, X, named)
         codes = self._codes(y, row_count(X)) if self.by_class or y is not None else None
         self.score_ = self._fitted_score(reference, labels)
         outputs = self._read_for_score(X)
