@@ -112,6 +112,14 @@ def test_a_module_is_left_as_it_was_and_scores_rows_alone_as_together(net: Net) 
     net.train()
 
 
+def test_a_module_takes_frames_lists_and_rows_in_reverse_order(net: Net) -> None:
+    model = Guarded(net).calibrate(X[FRESH])
+    expected = model.novelty(X[NOVEL])
+    for rows in (pd.DataFrame(X[NOVEL]), X[NOVEL].tolist(), torch.from_numpy(X[NOVEL])):
+        assert (model.novelty(rows) == expected).all()
+    assert (model.novelty(X[NOVEL][::-1])[::-1] == expected).all()
+
+
 def test_arrays_can_be_split_by_fit(pipeline: Any) -> None:
     outputs = Outputs(pipeline[:-1].transform(X), pipeline.decision_function(X))
     model = Guarded(novelty_score="k_nearest", random_state=0).fit(outputs.take(FRESH), Y[FRESH])
@@ -153,6 +161,8 @@ def constant(rows: Any) -> Any:
         (lambda net: Guarded(net).calibrate(X, y_reference=Y), "of reference, which has 0 rows"),
         (lambda net: Guarded(net).calibrate(X, Y), "y holds the label 7, which is no known class: 0, 1, 2"),
         (lambda net: Guarded(net, classes=list("aabcdef")).calibrate(X), "classes holds a class twice"),
+        (lambda net: Guarded(net).calibrate(pd.DataFrame(X).astype(object)), "X must hold numbers, which Net takes"),
+        (lambda net: Guarded(net).calibrate(X).predict(X[:0]), "X has 0 samples; Net needs at least 1"),
         (lambda net: Guarded(net).calibrate(X[:, :5]), "X must be rows that Net takes; it says"),
         (lambda net: Guarded(Unused(), features="spare", novelty_score="k_nearest").calibrate(X, reference=X),
          "features names a layer that Unused does not use"),
