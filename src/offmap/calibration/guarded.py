@@ -28,7 +28,7 @@ from offmap.calibration.foreign import checked_scores, require_classifier, requi
 from offmap.calibration.mondrian import ByClass, ClassPromise
 from offmap.calibration.notices import warn_of_other_names, warn_of_uncovered
 from offmap.calibration.post_hoc import codes_of, fitted_score, make_score, require_energy, wants_features
-from offmap.calibration.split import Split, hold_out, uncovered
+from offmap.calibration.split import Split, hold_out, uncovered, uncovered_names
 from offmap.calibration.surprise import surprise_steps
 from offmap.labels import as_labels, check_labels, choose_unknown_label, known_classes
 from offmap.parameters import Fraction
@@ -72,6 +72,7 @@ class Guarded(PromisedClassifier, BaseEstimator):
         fingerprint_: What tells this classifier from others when the model is loaded.
         threshold_: Rows with a novelty above it are rejected.
         calibration_novelty_: Novelty of the held-out rows, in ascending order.
+        uncovered_: Classes with too few rows for ``fit`` to hold any out, which the promise does not cover.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -111,6 +112,7 @@ class Guarded(PromisedClassifier, BaseEstimator):
         labels, rng = check_labels(self, X, y), as_generator(self.random_state)
         self.classes_, codes = known_classes(labels)
         self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
+        self.uncovered_ = uncovered_names(codes, self.classes_)
         if self.calibration == "cv":
             splits = fold_splits(codes, self.folds, rng)
             self.members_ = fit_members(self, X, labels, splits, rng)
@@ -159,7 +161,7 @@ class Guarded(PromisedClassifier, BaseEstimator):
         parameters.check(self)
         if self.confidence is not None and (self.calibration == "cv" or self.by_class):
             raise ValueError('confidence cannot be combined with calibration="cv" or by_class')
-        for name in ("promise_", "members_", "class_promise_"):
+        for name in ("promise_", "members_", "class_promise_", "uncovered_"):
             self.__dict__.pop(name, None)
 
     def _fit_split(self, X: Any, y: Any, split: Split, rng: np.random.Generator | None = None) -> Self:
