@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 from sklearn.datasets import load_digits
@@ -220,6 +221,14 @@ def test_files_of_detectors_frames_functions_and_arrays(tmp_path: Path, pipeline
     assert len(offmap.load(path).assess(outputs)) == len(X)
     with pytest.raises(TypeError, match="novelty_score is a function"):
         Guarded(pipeline, novelty_score=lambda model, rows: rows.sum(1)).calibrate(X).save(path)
+
+
+def test_a_model_of_a_frame_that_is_not_of_pandas_is_saved(tmp_path: Path) -> None:
+    table = pa.table({f"pixel {place}": X[TRAIN][:, place] for place in range(20, 30)})
+    model = Calibrated(IsolationForest(random_state=0), random_state=0).fit(table)
+    model.save(tmp_path / "model.safetensors")
+    loaded = offmap.load(tmp_path / "model.safetensors", model=model.estimator_)
+    assert (loaded.novelty(table) == model.novelty(table)).all()
 
 
 def test_the_seed_is_that_of_the_classifier_as_well() -> None:
