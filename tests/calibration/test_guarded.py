@@ -174,7 +174,7 @@ def constant(rows: Any) -> Any:
         (lambda net: Guarded(novelty_score="k_nearest").calibrate(Outputs(X, X), reference=Outputs(X, X)).predict(
             Outputs(X[:, :5], X)), "must be as wide as those that KNearest was fitted with"),
         (lambda net: Guarded(novelty_score="max_logit").calibrate(Outputs(logits=X[:, :7])).predict(
-            Outputs(logits=X[:, :6])), "logits have 6 columns, but the model knows 7 classes"),
+            Outputs(logits=X[:, :6])), "logits have 6 columns, but there are 7 classes"),
         (lambda net: Guarded(nn.Linear(64, 1)).calibrate(X), "logits have 1 columns; give one per class"),
         (lambda net: Guarded().calibrate(X), "X must be Outputs"),
         (lambda net: Guarded().calibrate(Outputs(features=X)), "X has no logits"),
@@ -251,7 +251,7 @@ def test_the_classes_of_calibration_rows_name_the_logits_of_a_module(net: Net) -
         model = Guarded(net, by_class="actual", random_state=0).calibrate(X[FRESH], y)
         assert model.classes_.tolist() == [f"digit {label}" for label in range(7)]
         assert model.unknown_label_ == "unknown"
-        assert (model.assess(X[FRESH]).closest == names[FRESH]).mean() > 0.9
+        assert np.mean(model.predict_closed(X[FRESH]) == names[FRESH]) > 0.9
 
 
 def test_a_logit_of_minus_infinity_is_a_class_that_is_impossible() -> None:

@@ -97,7 +97,7 @@ def require_logits(outputs: Outputs, classes: int | None = None) -> None:
             "z / 2"
         )
     if classes is not None and columns != classes:
-        raise ValueError(f"the logits have {columns} columns, but the model knows {classes} classes; give one per class")
+        raise ValueError(f"the logits have {columns} columns, but there are {classes} classes; give one per class")
 
 
 def require_finite(outputs: Outputs, name: str, parts: Collection[str]) -> None:
