@@ -190,6 +190,24 @@ def test_recalibration_sets_the_threshold(run: Run, tmp_path: Path) -> None:
     )
 
 
+def classes_of_numbers_and_words(folder: Path) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    kinds = np.resize(["1", "2", "other"], 300)
+    frame = pd.DataFrame(rng.normal(size=(300, 3)), columns=["a", "b", "c"]).assign(kind=kinds)
+    frame["a"] += frame["kind"].map({"1": 0, "2": 5, "other": 10})
+    frame.to_csv(folder / "kinds.csv", index=False)
+    return frame
+
+
+def test_recalibration_by_class_reads_the_labels(run: Run, tmp_path: Path) -> None:
+    classes_of_numbers_and_words(tmp_path)
+    by_class = ("--label", "kind", "--set", "by_class=actual", "--set", "calibration=0.4", "--set", "epochs=2")
+    fitted = run("fit", "msp", tmp_path / "kinds.csv", *by_class, "--out", tmp_path / "m.safetensors")
+    done = run("recalibrate", tmp_path / "m.safetensors", tmp_path / "kinds.csv", "--out", tmp_path / "n.safetensors")
+    assert (fitted.code, done.code, done.err.splitlines()[-1].endswith("on 300 held-out rows")) == (0, 0, True)
+    assert len(offmap.load(tmp_path / "n.safetensors").class_promise_.code_) == 300
+
+
 def test_a_class_is_held_out_and_found(run: Run, tmp_path: Path) -> None:
     given = ("all.csv", "--label", "fraud", "--hold-out", "yes")
     done = run("fit", "nearest-neighbor", *given, "--out", tmp_path / "m.safetensors", "--json")

@@ -148,7 +148,7 @@ def recalibrated(model: Estimator, data: Data) -> Estimator:
     rows = rows_for(model, data)
     if isinstance(model, EntityDetector):
         return model.recalibrate(rows, entities_of(model, data))
-    return model.recalibrate(rows)
+    return model.recalibrate(rows, data.y) if isinstance(model, OpenSetClassifier) else model.recalibrate(rows)
 
 
 def entity_rows(model: EntityDetector, data: Data) -> tuple[Any, NDArray[Any]]:
