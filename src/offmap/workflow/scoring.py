@@ -138,7 +138,8 @@ def _known_by_text(model: Estimator, roles: Roles) -> Iterator[str]:
         values = [value for value in known.get("values", ()) if value != GAP]
         if values and is_text(typed(pd.Series(values, dtype=object)).dtype):
             yield name
-    if roles.target is not None and isinstance(model, EntityDetector) and model.entity_ids_.dtype.kind == "U":
+    names = model.entity_ids_ if isinstance(model, EntityDetector) else getattr(model, "classes_", np.empty(0))
+    if roles.target is not None and names.dtype.kind in "UO":
         yield roles.target
 
 
