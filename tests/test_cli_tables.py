@@ -190,6 +190,36 @@ def test_recalibration_sets_the_threshold(run: Run, tmp_path: Path) -> None:
     )
 
 
+def classes_of_numbers_and_words(folder: Path) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    kinds = np.resize(["1", "2", "other"], 300)
+    frame = pd.DataFrame(rng.normal(size=(300, 3)), columns=["a", "b", "c"]).assign(kind=kinds)
+    frame["a"] += frame["kind"].map({"1": 0, "2": 5, "other": 10})
+    frame.to_csv(folder / "kinds.csv", index=False)
+    return frame
+
+
+def test_recalibration_by_class_reads_the_labels(run: Run, tmp_path: Path) -> None:
+    classes_of_numbers_and_words(tmp_path)
+    by_class = ("--label", "kind", "--set", "by_class=actual", "--set", "calibration=0.4", "--set", "epochs=2")
+    fitted = run("fit", "msp", tmp_path / "kinds.csv", *by_class, "--out", tmp_path / "m.safetensors")
+    done = run("recalibrate", tmp_path / "m.safetensors", tmp_path / "kinds.csv", "--out", tmp_path / "n.safetensors")
+    assert (fitted.code, done.code, done.err.splitlines()[-1].endswith("on 300 held-out rows")) == (0, 0, True)
+    assert len(offmap.load(tmp_path / "n.safetensors").class_promise_.code_) == 300
+
+
+def test_labels_that_look_like_numbers_are_the_words_that_were_taught(run: Run, tmp_path: Path) -> None:
+    frame = classes_of_numbers_and_words(tmp_path)
+    frame[frame["kind"] != "other"].to_csv(tmp_path / "some.csv", index=False)
+    (tmp_path / "novel.csv").write_text("a,b,c\n50,50,50\n60,-50,9\n")
+    given = ("--label", "kind", "--set", "calibration=0.4", "--set", "epochs=20", "--out", tmp_path / "m.safetensors")
+    assert run("fit", "lof", tmp_path / "kinds.csv", *given).code == 0
+    data = ("--normal", tmp_path / "some.csv", "--novel", tmp_path / "novel.csv", "--label", "kind")
+    done = run("evaluate", tmp_path / "m.safetensors", *data, "--json")
+    assert (done.code, done.err) == (0, "")
+    assert json.loads(done.out)["known_accuracy"] > 0.9
+
+
 def test_a_class_is_held_out_and_found(run: Run, tmp_path: Path) -> None:
     given = ("all.csv", "--label", "fraud", "--hold-out", "yes")
     done = run("fit", "nearest-neighbor", *given, "--out", tmp_path / "m.safetensors", "--json")

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,6 +28,13 @@ def test_pandas_integers_stay_integers(dtype: str) -> None:
     assert (found.dtype, found.tolist()) == (np.dtype(np.int64), [1, 0, 1])
     with pytest.raises(ValueError, match="y contains NaN"):
         check_labels(object(), np.zeros((3, 1)), pd.Series([1, None, 1], dtype=dtype))
+
+
+@pytest.mark.parametrize("values", [[1, 0, 1], ["bee", "ant", "bee"]])
+def test_columns_of_other_libraries_are_labels(values: list[Any]) -> None:
+    # As polars' series, Arrow's columns have no type of NumPy.
+    column = pa.table({"kind": values})["kind"]
+    assert check_labels(object(), np.zeros((3, 1)), column).tolist() == values
 
 
 def test_labels_of_twenty_digits_are_refused_rather_than_rounded() -> None:

@@ -103,6 +103,14 @@ def test_without_held_out_rows_there_are_no_p_values_and_no_promise() -> None:
     assert promise_of(model).startswith("no false-alarm rate is promised or known")
 
 
+@pytest.mark.parametrize("closely", ["calibration=cv", "by_class=actual"])
+def test_a_rate_that_is_kept_closely_is_not_called_the_most(closely: str) -> None:
+    model = fit_model(configure("msp", ["epochs=2", "calibration=0.4", closely]), blobs(300))
+    assert promise_of(model).startswith("false-alarm rate of about 5.0% promised; this model: ")
+    exact = fit_model(configure("msp", ["epochs=2", "by_class=predicted", "calibration=0.4"]), blobs(300))
+    assert promise_of(exact).startswith("false-alarm rate of at most 5.0% promised; ")
+
+
 def test_a_summary_says_what_is_promised(model: Any) -> None:
     summary = summary_of(model)
     low, high = summary["false_alarm_interval"]

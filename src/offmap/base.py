@@ -23,7 +23,7 @@ from offmap.calibration.contract import PromisedDetector
 from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
 from offmap.calibration.mondrian import ByClass, ClassPromise
 from offmap.calibration.notices import warn_of_copies, warn_of_uncovered
-from offmap.calibration.split import Split, hold_out, uncovered
+from offmap.calibration.split import Split, hold_out, uncovered, uncovered_names
 from offmap.distributed import current
 from offmap.estimator import OpenWorldEstimator
 from offmap.fit_from_disk import fit_from_disk
@@ -167,6 +167,7 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         """Learns the known classes ``y`` (ints or strings) of the rows ``X``."""
         rows, codes, rng = self._opened(X, y)
         if self.calibration == "cv":
+            self.uncovered_ = uncovered_names(codes, self.classes_)
             self.members_ = fit_members(self, X, y, fold_splits(codes, self.folds, rng), rng)
             if self.by_class:
                 self._join_class_promises()
@@ -231,9 +232,8 @@ class OpenSetClassifier(PromisedClassifier, OpenWorldEstimator):
         if self.rule == "calibrated" and len(split.held_out) == 0:
             raise ValueError('rule="calibrated" needs calibration above 0, and a class of y with more than one row')
         if len(split.held_out):
-            small = uncovered(codes)
-            self.uncovered_ = [str(name) for name in self.classes_[small]]
-            warn_of_uncovered(codes, small, self.classes_, self.alpha)
+            self.uncovered_ = uncovered_names(codes, self.classes_)
+            warn_of_uncovered(codes, uncovered(codes), self.classes_, self.alpha)
         return split
 
     def _classified(self, X: Any) -> Classification:

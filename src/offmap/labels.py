@@ -92,7 +92,7 @@ def _kind(value: Any) -> type:
 def _plain_types(y: Any) -> Any:
     """NumPy's and pandas' own string types as objects, which scikit-learn knows, and pandas' integers as integers."""
     kind = getattr(getattr(y, "dtype", None), "kind", "")
-    if kind in "biu" and hasattr(y, "to_numpy") and not y.isna().any():
+    if kind in ("b", "i", "u") and hasattr(y, "to_numpy") and not y.isna().any():
         return y.to_numpy(dtype=np.int64)
     return np.asarray(y, dtype=object) if kind in ("T", "O") and getattr(y, "ndim", 1) == 1 else y
 

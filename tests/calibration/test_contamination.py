@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import LocalOutlierFactor
 
-from offmap import Calibrated
+from offmap import Calibrated, Guarded
 from offmap.calibration import CalibrationWarning, Promise
 from offmap.calibration.contamination import rows_to_keep
 from offmap.calibration.notices import warn_of_uncovered
@@ -15,6 +16,10 @@ from offmap.collaborative import EntityForestDetector
 from offmap.density import NearestNeighborDetector
 from offmap.openset import MSPClassifier
 from tests.estimators import small
+
+
+def guarded(**given: Any) -> Guarded:
+    return Guarded(LogisticRegression(), random_state=0, **given)
 
 
 def contaminated(seed: int, share: float = 0.02) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -145,6 +150,18 @@ def test_classes_that_no_row_can_be_held_out_of_are_named() -> None:
         model = small(MSPClassifier, calibration=0.4).fit(X, y)
     assert "It does not cover rows of these" in model.promise_in_words
     assert model.uncovered_ == [str(code) for code in range(2, 12)]
+
+
+@pytest.mark.parametrize("calibration", [0.4, "cv"])
+@pytest.mark.parametrize("make", [lambda **given: small(MSPClassifier, **given), guarded], ids=["MSP", "Guarded"])
+def test_a_class_of_one_row_is_named_by_the_promise_until_rows_of_it_recalibrate(make: Any, calibration: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(101, 3)), np.r_[np.arange(100) % 2, 7]
+    model = make(calibration=calibration).fit(X, y)
+    assert model.uncovered_ == ["7"]
+    assert "It does not cover rows of these, which had too few rows to hold any out: 7." in model.promise_in_words
+    assert "does not cover" not in model.recalibrate(rng.normal(size=(50, 3))).promise_in_words
+    assert "does not cover" not in make(calibration=calibration).fit(X[:-1], y[:-1]).promise_in_words
 
 
 def test_classes_of_one_row_are_told_where_they_are_more_than_the_rate() -> None:

@@ -11,7 +11,9 @@ from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import LocalOutlierFactor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -66,6 +68,21 @@ def test_a_detector_that_is_fitted_is_calibrated_as_it_is(estimator: Any) -> Non
     model = Calibrated(estimator, alpha=0.1).calibrate(X[300:600])
     assert model.estimator_ is estimator
     assert 0.05 < model.assess(X[600:]).novel.mean() < 0.16
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda detector: make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), detector)),
+        lambda detector: GridSearchCV(detector, {}, scoring=lambda *_: 0.0, cv=2),
+        lambda detector: FrozenEstimator(detector.fit(X[:300])),
+    ],
+    ids=["nested pipeline", "search", "frozen"],
+)
+@pytest.mark.parametrize("detector", [Distance(), IsolationForest(n_estimators=30)], ids=["PyOD", "scikit-learn"])
+def test_a_wrapped_detector_scores_in_the_direction_of_the_one_inside(detector: Any, wrap: Any) -> None:
+    model = Calibrated(wrap(detector).fit(X[:300], None), alpha=0.1).calibrate(X[300:])
+    assert (model.predict(NOVEL) == -1).mean() > 0.9
 
 
 def test_a_function_of_rows_is_a_detector() -> None:
@@ -134,6 +151,10 @@ def test_a_score_of_ones_own_decides() -> None:
         ),
         (
             lambda: Calibrated(make_pipeline(PCA(2), LogisticRegression()).fit(X, Y)).calibrate(X),
+            "estimator is the classifier LogisticRegression; put it into Guarded",
+        ),
+        (
+            lambda: Calibrated(GridSearchCV(LogisticRegression(), {}).fit(X, Y)).calibrate(X),
             "estimator is the classifier LogisticRegression; put it into Guarded",
         ),
         (lambda: Calibrated(LinearRegression()).fit(X), "estimator LinearRegression must have score_samples or"),

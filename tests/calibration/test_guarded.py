@@ -6,11 +6,13 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -111,6 +113,14 @@ def test_a_module_is_left_as_it_was_and_scores_rows_alone_as_together(net: Net) 
     net.train()
 
 
+def test_a_module_takes_frames_lists_and_rows_in_reverse_order(net: Net) -> None:
+    model = Guarded(net).calibrate(X[FRESH])
+    expected = model.novelty(X[NOVEL])
+    for rows in (pd.DataFrame(X[NOVEL]), X[NOVEL].tolist(), torch.from_numpy(X[NOVEL])):
+        assert (model.novelty(rows) == expected).all()
+    assert (model.novelty(X[NOVEL][::-1])[::-1] == expected).all()
+
+
 def test_arrays_can_be_split_by_fit(pipeline: Any) -> None:
     outputs = Outputs(pipeline[:-1].transform(X), pipeline.decision_function(X))
     model = Guarded(novelty_score="k_nearest", random_state=0).fit(outputs.take(FRESH), Y[FRESH])
@@ -152,6 +162,8 @@ def constant(rows: Any) -> Any:
         (lambda net: Guarded(net).calibrate(X, y_reference=Y), "of reference, which has 0 rows"),
         (lambda net: Guarded(net).calibrate(X, Y), "y holds the label 7, which is no known class: 0, 1, 2"),
         (lambda net: Guarded(net, classes=list("aabcdef")).calibrate(X), "classes holds a class twice"),
+        (lambda net: Guarded(net).calibrate(pd.DataFrame(X).astype(object)), "X must hold numbers, which Net takes"),
+        (lambda net: Guarded(net).calibrate(X).predict(X[:0]), "X has 0 samples; Net needs at least 1"),
         (lambda net: Guarded(net).calibrate(X[:, :5]), "X must be rows that Net takes; it says"),
         (lambda net: Guarded(Unused(), features="spare", novelty_score="k_nearest").calibrate(X, reference=X),
          "features names a layer that Unused does not use"),
@@ -161,6 +173,9 @@ def constant(rows: Any) -> Any:
          r"row 0 of the known rows \(reference\) has NaN or infinite features"),
         (lambda net: Guarded(novelty_score="k_nearest").calibrate(Outputs(X, X), reference=Outputs(X, X)).predict(
             Outputs(X[:, :5], X)), "must be as wide as those that KNearest was fitted with"),
+        (lambda net: Guarded(novelty_score="max_logit").calibrate(Outputs(logits=X[:, :7])).predict(
+            Outputs(logits=X[:, :6])), "logits have 6 columns, but there are 7 classes"),
+        (lambda net: Guarded(nn.Linear(64, 1)).calibrate(X), "logits have 1 columns; give one per class"),
         (lambda net: Guarded().calibrate(X), "X must be Outputs"),
         (lambda net: Guarded().calibrate(Outputs(features=X)), "X has no logits"),
         (lambda net: Guarded().calibrate(Outputs(logits=X[:, 0])), "logits must have one row per row"),
@@ -208,6 +223,14 @@ def test_files_of_detectors_frames_functions_and_arrays(tmp_path: Path, pipeline
         Guarded(pipeline, novelty_score=lambda model, rows: rows.sum(1)).calibrate(X).save(path)
 
 
+def test_a_model_of_a_frame_that_is_not_of_pandas_is_saved(tmp_path: Path) -> None:
+    table = pa.table({f"pixel {place}": X[TRAIN][:, place] for place in range(20, 30)})
+    model = Calibrated(IsolationForest(random_state=0), random_state=0).fit(table)
+    model.save(tmp_path / "model.safetensors")
+    loaded = offmap.load(tmp_path / "model.safetensors", model=model.estimator_)
+    assert (loaded.novelty(table) == model.novelty(table)).all()
+
+
 def test_the_seed_is_that_of_the_classifier_as_well() -> None:
     def p_values(seed: int) -> bytes:
         return Guarded(RandomForestClassifier(5), random_state=seed).fit(X[TRAIN], Y[TRAIN]).p_value(X[FRESH]).tobytes()
@@ -222,6 +245,15 @@ def test_two_classes_without_probabilities_keep_their_names() -> None:
     assert (model.predict_closed(X[two]) == classifier.predict(X[two])).all()
 
 
+def test_the_classes_of_calibration_rows_name_the_logits_of_a_module(net: Net) -> None:
+    names = np.array([f"digit {label}" for label in Y])
+    for y in (names[FRESH], pd.Series(names[FRESH]), names[FRESH].tolist()):
+        model = Guarded(net, by_class="actual", random_state=0).calibrate(X[FRESH], y)
+        assert model.classes_.tolist() == [f"digit {label}" for label in range(7)]
+        assert model.unknown_label_ == "unknown"
+        assert np.mean(model.predict_closed(X[FRESH]) == names[FRESH]) > 0.9
+
+
 def test_a_logit_of_minus_infinity_is_a_class_that_is_impossible() -> None:
     logits = np.random.default_rng(0).normal(size=(60, 3))
     logits[::2, 2] = -np.inf
@@ -234,6 +266,16 @@ def test_features_that_a_score_does_not_read_may_be_missing() -> None:
     outputs = Outputs(np.full((60, 2), np.nan), logits)
     model = Guarded(novelty_score="max_logit").calibrate(outputs, reference=outputs)
     assert (model.novelty(outputs) == -logits.max(axis=1)).all()
+
+
+@pytest.mark.parametrize("search", [False, True])
+def test_rows_that_are_no_numbers_need_no_features(search: bool) -> None:
+    pipeline = make_pipeline(TfidfVectorizer(analyzer="char"), LogisticRegression())
+    classifier = GridSearchCV(pipeline, {}, cv=2) if search else make_pipeline(pipeline)
+    texts = ["".join(chr(97 + int(place)) for place in np.flatnonzero(row)) for row in X[TRAIN]]
+    for score in ("max_softmax", "auto") if search else ("max_softmax",):
+        model = Guarded(classifier, novelty_score=score, random_state=0).fit(texts, Y[TRAIN])
+        assert model.assess(texts).novel.mean() < 0.1
 
 
 PAIRWISE = SVC(decision_function_shape="ovo")

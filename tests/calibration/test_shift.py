@@ -55,6 +55,15 @@ def test_a_p_value_that_is_exactly_the_rate_is_flagged() -> None:
     assert verdict.novel.tolist() == [True, False]
 
 
+def test_a_row_has_the_same_p_value_alone_and_one_far_beyond_all_others_has_one_too() -> None:
+    rng = np.random.default_rng(0)
+    old, recent = rng.normal(size=(500, 7)), rng.normal(0.3, 1, size=(500, 7))
+    model = Reweighted(Calibrated(lambda rows: np.abs(rows[:, 1])).calibrate(old)).fit(old, recent)
+    alone = np.concatenate([model.p_value(recent[place : place + 1]) for place in range(100)])
+    assert alone.tobytes() == model.p_value(recent)[:100].tobytes()
+    assert model.p_value(np.array([[1e5] * 7, [-1e5] * 7])).tolist() == [1.0, 0.0]
+
+
 def test_without_a_shift_all_rows_count() -> None:
     model = Calibrated(spread).calibrate(RNG.normal(size=(500, 2)))
     shifted = Reweighted(model).fit(RNG.normal(size=(500, 2)), RNG.normal(size=(500, 2)))

@@ -34,6 +34,7 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
 
     classes_: NDArray[Any]
     unknown_label_: int | str
+    uncovered_: list[str]
 
     @abstractmethod
     def _classified(self, X: Any) -> Classification:
@@ -99,6 +100,8 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
         combined = self._combined(self._evidence(X))
         require_calibrating(combined.novelty)
         model = self._with_promise(self._new_promise().fit(combined.novelty), alpha=self.alpha)
+        # All of these rows calibrate, also those of classes of which none could be held out.
+        model.uncovered_ = []
         if (promise := self._class_promise()) is not None:
             model.class_promise_ = ClassPromise(alpha=self.alpha, by=promise.by).fit(
                 *combined, self._codes(y, len(combined.novelty))

@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing, check_array
 from torch import nn
 
 from offmap.arrays import FloatArray
+from offmap.calibration.foreign import unwrapped
 from offmap.calibration.module_outputs import module_outputs
 from offmap.scores import Outputs
 
@@ -85,6 +86,20 @@ def class_names(classifier: Any, classes: Any, y: NDArray[Any] | None, logits: A
     return names
 
 
+def require_logits(outputs: Outputs, classes: int | None = None) -> None:
+    """Refuses outputs without one logit per class; ``classes`` is how many there are, once that is known."""
+    if outputs.logits is None:
+        raise ValueError("X has no logits; give Outputs(logits=…), or use a detector, which needs none")
+    columns = outputs.logits.shape[1]
+    if columns < 2:
+        raise ValueError(
+            f"the logits have {columns} columns; give one per class: for two classes with the log-odds z, -z / 2 and "
+            "z / 2"
+        )
+    if classes is not None and columns != classes:
+        raise ValueError(f"the logits have {columns} columns, but there are {classes} classes; give one per class")
+
+
 def require_finite(outputs: Outputs, name: str, parts: Collection[str]) -> None:
     """Refuses rows of which the model computed no number in the ``parts`` that are read; ``name`` is what they are."""
     for part in sorted(parts):
@@ -108,17 +123,17 @@ def _features(classifier: Any, X: Any, features: Layer) -> Any:
         raise ValueError(f"features names a layer, {features!r}, but {type(classifier).__name__} has no layers")
     if callable(features):
         return features(X)
-    rows = classifier[:-1].transform(X) if isinstance(classifier, Pipeline) and len(classifier) > 1 else X
+    model = unwrapped(classifier)
+    rows = model[:-1].transform(X) if isinstance(model, Pipeline) and len(model) > 1 else X
     dense: Any = rows.toarray() if issparse(rows) else rows  # type: ignore[attr-defined] # every sparse matrix has it
     return check_array(dense, dtype=np.float64, input_name="X", ensure_all_finite=False)
 
 
 def _compares_pairs(classifier: Any) -> bool:
     """Whether each column of ``decision_function`` compares two classes; of three classes there are three pairs."""
+    classifier = unwrapped(classifier)
     if isinstance(classifier, Pipeline):
         return _compares_pairs(classifier[-1])
-    if hasattr(classifier, "best_estimator_"):
-        return _compares_pairs(classifier.best_estimator_)
     return len(classifier.classes_) == 3 and getattr(classifier, "decision_function_shape", None) == "ovo"
 
 

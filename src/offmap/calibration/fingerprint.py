@@ -69,6 +69,8 @@ def _as_content(X: Any) -> dict[str, Any]:
         first = X.take(slice(0, _PROBES))
         return {"kind": "outputs", "features": first.features, "logits": first.logits}
     some: Any = X[:_PROBES] if isinstance(X, list | tuple | Tensor) else _first(X)
+    if hasattr(some, "to_pandas"):
+        some = some.to_pandas()
     if isinstance(some, pd.DataFrame):
         return {"kind": "frame", "columns": list(some), "values": [some[name].to_numpy() for name in some]}
     if isinstance(some, pd.Series):

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,7 +17,7 @@ def novelty_function(model: Any) -> Callable[[Any], Any]:
     """How to get the novelty of rows, higher for novel ones, from a fitted outlier detector or a plain function.
 
     scikit-learn's ``score_samples`` and ``decision_function`` are higher for *normal* rows, PyOD's
-    ``decision_function`` is higher for *novel* ones. A pipeline follows its last step.
+    ``decision_function`` is higher for *novel* ones. A pipeline follows its last step, and a search what it searches.
 
     Example:
         >>> from sklearn.ensemble import IsolationForest
@@ -96,5 +98,13 @@ def _is_pyod(model: Any) -> bool:
     return any(cls.__module__.partition(".")[0] == "pyod" for cls in type(_last_step(model)).__mro__)
 
 
+def unwrapped(model: Any) -> Any:
+    """The model that answers: the best one of a search, what a ``FrozenEstimator`` holds, or ``model`` itself."""
+    if not isinstance(model, BaseSearchCV | FrozenEstimator):
+        return model
+    return unwrapped(getattr(model, "best_estimator_", model.estimator))
+
+
 def _last_step(model: Any) -> Any:
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+    model = unwrapped(model)
+    return _last_step(model.steps[-1][1]) if isinstance(model, Pipeline) else model

@@ -19,6 +19,7 @@ from offmap.calibration.classifier_outputs import (
     class_probabilities,
     read_outputs,
     require_finite,
+    require_logits,
     rows_at,
 )
 from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
@@ -26,10 +27,10 @@ from offmap.calibration.fingerprint import Fingerprint
 from offmap.calibration.foreign import checked_scores, require_classifier, require_spread, row_count
 from offmap.calibration.mondrian import ByClass, ClassPromise
 from offmap.calibration.notices import warn_of_other_names, warn_of_uncovered
-from offmap.calibration.post_hoc import codes_of, fitted_score, make_score, require_energy
-from offmap.calibration.split import Split, hold_out, uncovered
+from offmap.calibration.post_hoc import codes_of, fitted_score, make_score, require_energy, wants_features
+from offmap.calibration.split import Split, hold_out, uncovered, uncovered_names
 from offmap.calibration.surprise import surprise_steps
-from offmap.labels import check_labels, choose_unknown_label, known_classes
+from offmap.labels import as_labels, check_labels, choose_unknown_label, known_classes
 from offmap.parameters import Fraction
 from offmap.random_state import RandomState, as_generator, seed_parts
 from offmap.scores import Outputs, Score, ScoreName, scored
@@ -71,6 +72,7 @@ class Guarded(PromisedClassifier, BaseEstimator):
         fingerprint_: What tells this classifier from others when the model is loaded.
         threshold_: Rows with a novelty above it are rejected.
         calibration_novelty_: Novelty of the held-out rows, in ascending order.
+        uncovered_: Classes with too few rows for ``fit`` to hold any out, which the promise does not cover.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -110,6 +112,7 @@ class Guarded(PromisedClassifier, BaseEstimator):
         labels, rng = check_labels(self, X, y), as_generator(self.random_state)
         self.classes_, codes = known_classes(labels)
         self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
+        self.uncovered_ = uncovered_names(codes, self.classes_)
         if self.calibration == "cv":
             splits = fold_splits(codes, self.folds, rng)
             self.members_ = fit_members(self, X, labels, splits, rng)
@@ -158,7 +161,7 @@ class Guarded(PromisedClassifier, BaseEstimator):
         parameters.check(self)
         if self.confidence is not None and (self.calibration == "cv" or self.by_class):
             raise ValueError('confidence cannot be combined with calibration="cv" or by_class')
-        for name in ("promise_", "members_", "class_promise_"):
+        for name in ("promise_", "members_", "class_promise_", "uncovered_"):
             self.__dict__.pop(name, None)
 
     def _fit_split(self, X: Any, y: Any, split: Split, rng: np.random.Generator | None = None) -> Self:
@@ -179,7 +182,8 @@ class Guarded(PromisedClassifier, BaseEstimator):
         return check_labels(self, reference, y_reference)
 
     def _calibrate(self, classifier: Any, X: Any, y: Any, reference: Any, labels: NDArray[Any] | None) -> Self:
-        self._learn_classes(classifier, X, labels)
+        named = as_labels(np.asarray(y)) if labels is None and y is not None else labels
+        self._learn_classes(classifier, X, named)
         codes = self._codes(y, row_count(X)) if self.by_class or y is not None else None
         self.score_ = self._fitted_score(reference, labels)
         outputs = self._read_for_score(X)
@@ -199,17 +203,17 @@ class Guarded(PromisedClassifier, BaseEstimator):
         if classifier is not None and not isinstance(classifier, nn.Module):
             require_classifier(classifier)
         self.classifier_ = classifier
-        logits = self._read(X, with_features=False).logits
-        if logits is None:
-            raise ValueError("X has no logits; give Outputs(logits=…), or use a detector, which needs none")
-        names = class_names(classifier, self.classes, labels, logits)
+        outputs = self._read(X, with_features=False)
+        require_logits(outputs)
+        names = class_names(classifier, self.classes, labels, outputs.logits)
         self.classes_ = known_classes(names)[0] if hasattr(classifier, "classes_") else names
         self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
 
     def _fitted_score(self, reference: Any, labels: NDArray[Any] | None) -> Score | None:
         if callable(self.novelty_score) and not isinstance(self.novelty_score, Score):
             return None
-        known = None if reference is None else self._read(reference)
+        reads_features = wants_features(self.novelty_score)
+        known = None if reference is None else self._read(reference, with_features=reads_features)
         codes = None if labels is None else codes_of(labels, self.classes_)
         score = make_score(self.novelty_score, known)
         if known is not None and score.needs_rows:
@@ -226,7 +230,9 @@ class Guarded(PromisedClassifier, BaseEstimator):
         )
 
     def _read_for_score(self, X: Any) -> Outputs:
-        return self._read(X, with_features="features" in self._reads())
+        outputs = self._read(X, with_features="features" in self._reads())
+        require_logits(outputs, len(self.classes_))
+        return outputs
 
     def _classified(self, X: Any) -> Classification:
         check_is_fitted(self, "promise_")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from offmap.errors import reason_of
@@ -63,9 +64,19 @@ def _layer(module: nn.Module, role: str, name: str) -> nn.Module:
 
 def _as_input(module: nn.Module, X: Any) -> Tensor:
     """Rows as a tensor where the module computes; floats get the precision of its parameters."""
-    rows = X if isinstance(X, Tensor) else torch.from_numpy(np.asarray(X))
+    rows = X if isinstance(X, Tensor) else torch.from_numpy(_numbers(module, X))
+    if not len(rows):
+        raise ValueError(f"X has 0 samples; {type(module).__name__} needs at least 1")
     weight = next((each for each in module.parameters() if each.is_floating_point()), torch.empty(0))
     return rows.to(weight.device, weight.dtype if rows.is_floating_point() else rows.dtype)
+
+
+def _numbers(module: nn.Module, X: Any) -> NDArray[Any]:
+    """A copy, since torch takes no rows that are read-only (as those of a frame are) or in reverse order."""
+    rows = np.array(X, order="C")
+    if rows.dtype.kind not in "biuf":
+        raise ValueError(f"X must hold numbers, which {type(module).__name__} takes; got an array of {rows.dtype}")
+    return rows
 
 
 def _run(module: nn.Module, rows: Tensor, layers: Mapping[str, nn.Module]) -> dict[str, Tensor]:

@@ -45,6 +45,16 @@ def make_score(wanted: Any, known: Outputs | None) -> Score:
     return RankMean(scores=(KNearest(), RelativeMahalanobis(), FDBD()))
 
 
+def wants_features(wanted: Any) -> bool:
+    """Whether the score of a name, "auto" or the one given reads features where there are some.
+
+    Example:
+        >>> wants_features("auto"), wants_features("k_nearest"), wants_features("max_softmax")
+        (True, True, False)
+    """
+    return wanted == "auto" or "features" in make_score(wanted, None).reads
+
+
 def fitted_score(score: Score, known: Outputs | None, codes: Tensor | None) -> Score:
     """Fits the score on the outputs of known rows; scores that learn nothing need none."""
     if known is None and score.needs_rows:

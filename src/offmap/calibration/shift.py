@@ -18,6 +18,9 @@ from offmap.calibration.wrapping import decided, feature_rows, require_plain_pro
 from offmap.parameters import Positive
 from offmap.verdict import Verdict
 
+# The p-value of a row of such a weight is 1; a larger one overflows, and leaves no p-value at all.
+_LARGEST_LOG_WEIGHT = 700.0
+
 
 def weighted_p_values(
     calibration: FloatArray, weights: FloatArray, novelty: FloatArray, own_weights: FloatArray
@@ -170,4 +173,6 @@ class Reweighted(BaseEstimator):
         self.intercept_ = float(regression.intercept_[0] - np.log(len(new) / len(old)))
 
     def _weights(self, features: FloatArray) -> FloatArray:
-        return np.exp(((features - self.mean_) / self.scale_) @ self.coef_ + self.intercept_)
+        """Summed row by row, since the rounding of a product depends on the batch."""
+        log_weights = ((features - self.mean_) / self.scale_ * self.coef_).sum(axis=1) + self.intercept_
+        return np.exp(np.minimum(log_weights, _LARGEST_LOG_WEIGHT))

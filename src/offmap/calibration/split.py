@@ -1,6 +1,6 @@
 """Splitting rows into those that train and those that calibrate, so that the latter are like future rows."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,11 @@ def uncovered(groups: NDArray[np.int64]) -> NDArray[np.int64]:
     """
     names, counts = np.unique(groups, return_counts=True)
     return names[counts < 2]
+
+
+def uncovered_names(groups: NDArray[np.int64], names: NDArray[Any]) -> list[str]:
+    """What the groups of one row are called; ``names`` has the name of each group."""
+    return [str(name) for name in names[uncovered(groups)]]
 
 
 def _count(length: int, fraction: float) -> int:

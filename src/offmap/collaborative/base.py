@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from offmap.arrays import FloatArray, Rows
 from offmap.calibration.conformal import CalibrationWarning
 from offmap.calibration.notices import warn_of_uncovered
-from offmap.calibration.split import Split, hold_out, uncovered
+from offmap.calibration.split import Split, hold_out, uncovered, uncovered_names
 from offmap.collaborative.contract import EntityModel
 from offmap.collaborative.entities import EntityTable
 from offmap.collaborative.given import Embeddings, given_vectors, label_codes, label_set
@@ -322,11 +322,10 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
     def _split(self, codes: Places, ids: NDArray[Any], rng: np.random.Generator) -> Split:
         if self.calibration == 0:
             return Split(np.arange(len(codes)), np.arange(0))
-        small = uncovered(codes)
-        self.uncovered_ = [str(entity) for entity in ids[small]]
+        self.uncovered_ = uncovered_names(codes, ids)
         split = hold_out(codes, self.calibration, rng, from_every_group=True)
         if len(split.held_out):
-            warn_of_uncovered(codes, small, ids, self.alpha)
+            warn_of_uncovered(codes, uncovered(codes), ids, self.alpha)
         else:
             warn_caller("no entity has 2 rows, so none is held out: there is no threshold", CalibrationWarning)
         return split

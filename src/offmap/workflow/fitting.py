@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from offmap import catalog, parameters
 from offmap.base import Detector, OpenSetClassifier
+from offmap.calibration.statement import at_most_or_about
 from offmap.collaborative.base import EntityDetector
 from offmap.data import Data, TableEncoder, TextEncoder
 from offmap.data.roles import Roles
@@ -143,7 +144,7 @@ def promise_of(model: Estimator) -> str:
         return "no false-alarm rate is promised or known: no rows were held out (calibration=0)"
     if model.promised_rate is None:
         return f"no false-alarm rate is promised by the method's own rule; measured {rate}"
-    return f"false-alarm rate of at most {model.promised_rate:.1%} promised; this model: {rate}"
+    return f"false-alarm rate of {at_most_or_about(model)} {model.promised_rate:.1%} promised; this model: {rate}"
 
 
 def save_model(model: Estimator, path: Path) -> None:

@@ -138,7 +138,8 @@ def _known_by_text(model: Estimator, roles: Roles) -> Iterator[str]:
         values = [value for value in known.get("values", ()) if value != GAP]
         if values and is_text(typed(pd.Series(values, dtype=object)).dtype):
             yield name
-    if roles.target is not None and isinstance(model, EntityDetector) and model.entity_ids_.dtype.kind == "U":
+    names = model.entity_ids_ if isinstance(model, EntityDetector) else getattr(model, "classes_", np.empty(0))
+    if roles.target is not None and names.dtype.kind in "UO":
         yield roles.target
 
 
@@ -148,7 +149,7 @@ def recalibrated(model: Estimator, data: Data) -> Estimator:
     rows = rows_for(model, data)
     if isinstance(model, EntityDetector):
         return model.recalibrate(rows, entities_of(model, data))
-    return model.recalibrate(rows)
+    return model.recalibrate(rows, data.y) if isinstance(model, OpenSetClassifier) else model.recalibrate(rows)
 
 
 def entity_rows(model: EntityDetector, data: Data) -> tuple[Any, NDArray[Any]]:
