@@ -139,8 +139,8 @@ ADDING = Table(
     seeds={"cpu": range(3)},
     profiles={"cpu": {}},
     formats={"ms, add_entity": ".2f", "ms, add_entity, slowest of 200": ".1f", "ms, partial_fit of one row": ".2f"},
-    notes="Medians of 200 calls, checks of the input included. The slowest call may be one that grows the table; these "
-    "were taken on a busy machine, where it waited for the processor. `ratio, mixture` has the head of the default.",
+    notes="Medians of 200 calls, checks of the input included. The slowest call may be one that grows the table. "
+    "`ratio, mixture` has the head of the default.",
 )
 TRAINING = Table(
     name="speed-collaborative-training",
