@@ -32,6 +32,7 @@ def test_a_cell_says_how_it_was_made(make_table: Callable[..., Table], forests: 
     assert set(kept["versions"]) == {"offmap", "torch", "numpy", "scikit-learn", "python"}
     assert kept["versions"]["numpy"] == np.__version__
     assert kept["cores"] >= 1
+    assert kept["processor"] == provenance.processor()
     assert "commit" in kept
     assert [entry["seed"] for entry in kept["runs"]] == [0, 1, 2]
     fresh = IsolationForest(n_estimators=2)
@@ -192,6 +193,13 @@ def test_a_class_is_named_by_the_outermost_package_that_exports_that_very_class(
     assert public_name(inner) == "papers.trees.Forest"
     vars(sys.modules["papers"])["Forest"] = inner
     assert public_name(inner) == "papers.Forest"
+
+
+def test_processors_are_told_apart_where_their_names_are_the_same(tmp_path: Path) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text("processor\t: 0\ncpu family\t: 25\nmodel\t\t: 1\nmodel name\t: AMD EPYC\n\n")
+    assert provenance.processor(cpuinfo).startswith("AMD EPYC, family 25, model 1, ")
+    assert provenance.processor(tmp_path / "absent")
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

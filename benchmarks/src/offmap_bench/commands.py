@@ -56,7 +56,7 @@ def bench(
         bool,
         typer.Option(
             "--confirm",
-            help="Measure one stored seed of each cell again; cells that come out the same are marked with this "
+            help="Measure one stored seed of each cell again; cells that come out again are marked with this "
             "commit, the others are measured anew.",
         ),
     ] = False,

@@ -1,9 +1,10 @@
-"""What a result was made with: versions, commit, and numbers of cores and threads."""
+"""What a result was made with: versions, commit, processor, and numbers of cores and threads."""
 
 import os
 import platform
 import subprocess
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,6 +12,8 @@ import torch
 from offmap_bench.places import REPOSITORY
 
 CODE = ("src", "benchmarks/src")
+# Linux describes the processor here, one block per core.
+_CPUINFO = Path("/proc/cpuinfo")
 
 
 def _git(*arguments: str) -> str:
@@ -35,12 +38,23 @@ def _version(package: str) -> str | None:
         return None
 
 
+def processor(cpuinfo: Path = _CPUINFO) -> str:
+    """Returns the processor and the vector instructions that torch uses on it: rounding depends on both."""
+    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
+    facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    name = facts.get("model name") or platform.processor() or platform.machine()
+    # Virtual machines hide the name of the model, but not its numbers.
+    numbers = [f"{key.removeprefix('cpu ')} {facts[key]}" for key in ("cpu family", "model") if key in facts]
+    return ", ".join([name, *numbers, torch.backends.cpu.get_cpu_capability()])
+
+
 def provenance() -> dict[str, Any]:
-    """Returns the versions, commit, and numbers of cores and torch threads to store with a result."""
+    """Returns the versions, commit, processor, and numbers of cores and torch threads to store with a result."""
     versions = {package: _version(package) for package in ("offmap", "torch", "numpy", "scikit-learn")}
     return {
         "versions": {**versions, "python": platform.python_version()},
         "commit": commit(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
+        "processor": processor(),
     }

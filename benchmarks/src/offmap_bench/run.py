@@ -36,9 +36,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Cell:
-    """The runs of one row in one column, with the versions, commit, cores and torch threads of the latest run.
+    """The runs of one row in one column, with what the latest one was made with.
 
-    ``confirmed`` is a later commit at which one of the runs came out the same (``offmap_bench.confirm``).
+    ``confirmed`` is a later commit at which one of the runs came out again (``offmap_bench.confirm``).
     """
 
     table: str
@@ -51,6 +51,7 @@ class Cell:
     commit: str | None = None
     cores: int | None = None
     threads: int | None = None
+    processor: str | None = None
     confirmed: str | None = None
 
     @property
