@@ -15,6 +15,7 @@ from offmap.data.text_model import layers_of, load
 from offmap.data.text_tuning import UpperLayers, tune_upper
 from offmap.random_state import local_seed
 from offmap_bench import mpnet
+from offmap_bench.half_precision import half_precision
 from offmap_bench.token_states import TokenStates
 
 # Texts per batch when the layer embeds texts.
@@ -56,7 +57,7 @@ def tuned_layer(
     chosen = some_of_each(codes, how.per_class, np.random.default_rng(seed))
     rows, y = rows[chosen], torch.from_numpy(codes[chosen])
     upper, given = UpperLayers(network), (states.of(rows), states.vectors[rows], y)
-    with local_seed(seed), torch.autocast("cpu", torch.bfloat16):
+    with local_seed(seed), half_precision():
         tune_upper(upper, moving, *given, epochs=how.epochs, batch_size=how.batch_size, lr=how.lr)
     return upper
 
@@ -77,7 +78,7 @@ def embed(upper: UpperLayers, states: Sequence[Tensor]) -> NDArray[np.float32]:
     """Returns embeddings of unit length."""
     order = np.argsort([len(state) for state in states])
     found = torch.empty(len(states), states[0].shape[1])
-    with torch.autocast("cpu", torch.bfloat16):
+    with half_precision():
         for batch in np.split(order, range(_TEXTS, len(order), _TEXTS)):
             found[batch] = normalize(upper([states[row] for row in batch]).float())
     return found.numpy()

@@ -5,12 +5,12 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from offmap.data import load
 from offmap.dependence.views import MultiViewEncoder, TokenReader
 from offmap_bench import mpnet
+from offmap_bench.half_precision import half_precision
 from offmap_bench.sentence_templates import templates
 from offmap_bench.sts import SETS, spearman, sts_pairs
 from offmap_bench.table import Table
@@ -46,11 +46,11 @@ def sentences() -> tuple[str, ...]:
 
 
 class RoundedReader(TokenReader):
-    """A reader whose frozen layers multiply 16-bit numbers, in half the time; what is trained does not."""
+    """A reader whose frozen layers may multiply 16-bit numbers (``half_precision``); what is trained does not."""
 
     def states(self, texts: Sequence[str]) -> list[Tensor]:
         """Returns the states of each text, in single precision."""
-        with torch.autocast("cpu", torch.bfloat16):
+        with half_precision():
             return super().states(texts)
 
 
