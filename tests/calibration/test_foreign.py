@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
@@ -224,3 +225,19 @@ def test_rows_that_cannot_recalibrate_are_refused() -> None:
         model.recalibrate(X[:0])
     with pytest.raises(ValueError, match="all 30 calibration rows have the same score, 0"):
         model.recalibrate(np.zeros((30, 4)))
+
+
+@pytest.mark.parametrize("layout", ["coo", "csc", "csr"])
+def test_sparse_rows_of_any_layout_are_those_of_the_dense_array(layout: Any) -> None:
+    rng = np.random.default_rng(0)
+    dense = rng.normal(size=(300, 4)) * rng.binomial(1, 0.7, size=(300, 4))
+    sparse = csr_matrix(dense).asformat(layout)
+    y = np.arange(300) % 3
+    for model in (Calibrated(IsolationForest(), random_state=0), Guarded(LogisticRegression(), random_state=0)):
+        expected = model.fit(dense, y).novelty(dense)
+        assert model.fit(sparse, y).novelty(sparse) == pytest.approx(expected)
+    forest = IsolationForest(random_state=0).fit(dense)
+    assert Calibrated(forest).calibrate(sparse).threshold_ == Calibrated(forest).calibrate(dense).threshold_
+    classifier = LogisticRegression().fit(dense, y)
+    thresholds = [Guarded(classifier).calibrate(rows, y).threshold_ for rows in (sparse, dense)]
+    assert thresholds[0] == pytest.approx(thresholds[1])

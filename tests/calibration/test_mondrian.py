@@ -182,7 +182,7 @@ def test_a_fitted_classifier_needs_the_classes_of_the_rows() -> None:
     classifier = LogisticRegression().fit(X[:300], y[:300])
     model = Guarded(classifier, novelty_score=distance, by_class="predicted")
     assert len(model.calibrate(X[300:], y[300:]).predict_set(X[:5])) == 5
-    with pytest.raises(ValueError, match="y must hold the known class of each of the 300 rows, for by_class; got None"):
+    with pytest.raises(ValueError, match="the known class of each of the 300 rows; got None, and by_class needs them"):
         model.calibrate(X[300:])
     with pytest.raises(ValueError, match=r"got an array of shape \(10,\)"):
         model.calibrate(X[300:], y[:10])
@@ -223,3 +223,24 @@ def test_a_guarded_classifier_of_folds_decides_by_class(by: Any) -> None:
     # One threshold for all flags rows of the class that is spread most only.
     assert plain.assess(fresh).novel[truth < 2].sum() < model.assess(fresh).novel[truth < 2].sum()
     assert np.mean([c in kept for c, kept in zip(truth, model.predict_set(fresh), strict=True)]) > 0.9
+
+
+@pytest.mark.parametrize("by_class", ["predicted", "actual"])
+def test_classes_with_too_few_held_out_rows_are_named(by_class: Any) -> None:
+    X, y = drawn(600, 0)
+    few = (y != 1) | (np.arange(600) < 60)
+    X, y = X[few], np.array(["ant", "bee", "cat"])[y[few]]
+    model = guarded(by_class=by_class).fit(X, y)
+    assert model.promise_in_words.endswith("These classes have too few held-out rows for a rate of their own: bee.")
+    # A larger rate needs fewer rows.
+    assert "too few" not in model.at(alpha=0.3).promise_in_words
+
+
+def test_rows_that_recalibrate_are_of_known_classes() -> None:
+    X, y = drawn(600, 0)
+    model = guarded().fit(X, y)
+    assert model.recalibrate(X, y).threshold_ == model.recalibrate(X).threshold_
+    with pytest.raises(ValueError, match=r"y holds the label \d+, which is no known class: 0, 1, 2; .* leave them out"):
+        model.recalibrate(X, y + 1)
+    with pytest.raises(ValueError, match=r"y must hold the known class of each of the 600 rows; got an array of .*10"):
+        model.recalibrate(X, y[:10])

@@ -15,7 +15,14 @@ from offmap.calibration.contamination import Contamination, looks_normal, ordina
 from offmap.calibration.contract import PromisedDetector
 from offmap.calibration.cv import Folds, fit_members, fold_splits
 from offmap.calibration.fingerprint import Fingerprint
-from offmap.calibration.foreign import checked_scores, novelty_function, require_detector, require_spread, row_count
+from offmap.calibration.foreign import (
+    checked_scores,
+    novelty_function,
+    require_detector,
+    require_spread,
+    row_count,
+    with_rows,
+)
 from offmap.calibration.notices import warn_of_company
 from offmap.calibration.split import Split, hold_out
 from offmap.calibration.surprise import surprise_steps
@@ -78,6 +85,7 @@ class Calibrated(PromisedDetector, BaseEstimator):
     def fit(self, X: Any, y: object = None) -> Self:
         """Fits a copy of the estimator on a part of the rows and calibrates it on the rest; ``y`` is ignored."""
         self._start()
+        X = with_rows(X)
         rng, rows = as_generator(self.random_state), row_count(X)
         if rows < 2:
             raise ValueError(f"X has {rows} sample(s); fit needs at least 2")
@@ -110,6 +118,7 @@ class Calibrated(PromisedDetector, BaseEstimator):
     def calibrate(self, X: Any) -> Self:
         """Calibrates an estimator that is already fitted, on normal rows that it has **not** seen."""
         self._start()
+        X = with_rows(X)
         if row_count(X) < 1:
             raise ValueError("X has 0 samples; calibrate needs at least 1")
         if self.contamination:

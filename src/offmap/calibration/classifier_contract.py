@@ -95,17 +95,17 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
 
         Args:
             X: Rows of known classes.
-            y: Their classes, which ``by_class`` needs.
+            y: Their classes, which ``by_class`` needs. They are checked: a row of another class is novel itself.
         """
         combined = self._combined(self._evidence(X))
         require_calibrating(combined.novelty)
+        promise = self._class_promise()
+        codes = self._codes(y, len(combined.novelty)) if promise is not None or y is not None else None
         model = self._with_promise(self._new_promise().fit(combined.novelty), alpha=self.alpha)
         # All of these rows calibrate, also those of classes of which none could be held out.
         model.uncovered_ = []
-        if (promise := self._class_promise()) is not None:
-            model.class_promise_ = ClassPromise(alpha=self.alpha, by=promise.by).fit(
-                *combined, self._codes(y, len(combined.novelty))
-            )
+        if promise is not None and codes is not None:
+            model.class_promise_ = ClassPromise(alpha=self.alpha, by=promise.by).fit(*combined, codes)
         return model
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -166,8 +166,8 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
         """The codes of labels of known classes, one per row."""
         labels = np.asarray(y)
         if labels.shape != (rows,):
-            found = "None" if y is None else f"an array of shape {labels.shape}"
-            raise ValueError(f"y must hold the known class of each of the {rows} rows, for by_class; got {found}")
+            found = "None, and by_class needs them" if y is None else f"an array of shape {labels.shape}"
+            raise ValueError(f"y must hold the known class of each of the {rows} rows; got {found}")
         if len(strange := labels[~np.isin(labels, self.classes_)]):
             known = ", ".join(map(str, self.classes_[:10].tolist()))
             raise ValueError(

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection._search import BaseSearchCV
@@ -88,6 +89,11 @@ def require_classifier(model: Any) -> None:
 def row_count(X: Any) -> int:
     """Rows of an array, a data frame, a sparse matrix or a list."""
     return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+def with_rows(X: Any) -> Any:
+    """The same rows, in a layout from which single rows can be taken: some sparse matrices have none."""
+    return X.tocsr() if issparse(X) else X  # type: ignore[attr-defined] # every sparse matrix has it
 
 
 def _negated(method: Callable[[Any], Any]) -> Callable[[Any], Any]:

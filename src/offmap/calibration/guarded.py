@@ -24,7 +24,7 @@ from offmap.calibration.classifier_outputs import (
 )
 from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
 from offmap.calibration.fingerprint import Fingerprint
-from offmap.calibration.foreign import checked_scores, require_classifier, require_spread, row_count
+from offmap.calibration.foreign import checked_scores, require_classifier, require_spread, row_count, with_rows
 from offmap.calibration.mondrian import ByClass, ClassPromise
 from offmap.calibration.notices import warn_of_other_names, warn_of_uncovered
 from offmap.calibration.post_hoc import codes_of, fitted_score, make_score, require_energy, wants_features
@@ -109,6 +109,7 @@ class Guarded(PromisedClassifier, BaseEstimator):
         self._start()
         if isinstance(self.classifier, nn.Module):
             raise ValueError("fit cannot train a torch module; train it first, then call calibrate with other rows")
+        X = with_rows(X)
         labels, rng = check_labels(self, X, y), as_generator(self.random_state)
         self.classes_, codes = known_classes(labels)
         self.unknown_label_ = choose_unknown_label(self.classes_, self.unknown_label)
@@ -140,6 +141,7 @@ class Guarded(PromisedClassifier, BaseEstimator):
             y_reference: The classes of these rows.
         """
         self._start()
+        X = with_rows(X)
         if row_count(X) < 1:
             raise ValueError("X has 0 samples; calibrate needs at least 1")
         return self._calibrate(self.classifier, X, y, reference, self._labels(reference, y_reference))

@@ -139,6 +139,12 @@ class ClassPromise(BaseEstimator):
         """Number of models that held rows out."""
         return int(self.member_.max()) + 1
 
+    @property
+    def pooled(self) -> NDArray[np.intp]:
+        """Codes of the classes that have too few held-out rows for a rate of their own."""
+        codes = self.named_ if self.by == "predicted" else self.code_
+        return np.flatnonzero(np.bincount(codes, minlength=self.class_count_) < rows_needed(self.alpha))
+
     def p_value(self, evidence: Sequence[Evidence]) -> FloatArray:
         """The p-value of each row, by its predicted or its actual class.
 

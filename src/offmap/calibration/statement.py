@@ -26,7 +26,10 @@ def in_words(model: Any) -> str:
     if promise.confidence is None and attained < promise.rate / 2:
         said.append(f"Many held-out rows share one novelty: the rate that is attained is {attained:.2g}.")
     if (by_class := getattr(model, "class_promise_", None)) is not None:
-        said.append(f"{_BY_CLASS[by_class.by]}; classes with few held-out rows share one promise.")
+        said.append(f"{_BY_CLASS[by_class.by]}.")
+        if len(pooled := by_class.pooled):
+            listed = _listed([str(name) for name in model.classes_[pooled]])
+            said.append(f"These classes have too few held-out rows for a rate of their own: {listed}.")
     if left_out := getattr(model, "uncovered_", None):
         said.append(f"It does not cover rows of these, which had too few rows to hold any out: {_listed(left_out)}.")
     if trimmed := getattr(model, "trimmed_", 0.0):
