@@ -85,6 +85,11 @@ footer {{ color: var(--muted); font-size: 13px; }}
   .panel {{ padding: 16px 14px; }}
   .columns, .figures {{ grid-template-columns: minmax(0, 1fr); }}
   .figures > figure + figure {{ margin-top: 24px; }}
+  /* Words have a line of their own below the numbers that they explain. */
+  tr:has(> .words) {{ display: grid; grid-template-columns: 1fr auto; border-bottom: 1px solid var(--grid); }}
+  tr:has(> .words) > * {{ border-bottom: 0; }}
+  td.words {{ grid-column: 1 / -1; padding-top: 0; }}
+  th.words {{ display: none; }}
 }}
 @media print {{
   body {{ background: none; font-size: 12px; }}

@@ -1,42 +1,20 @@
-"""A real browser: the system's Chromium, driven by Playwright."""
+"""Pages of the service in a real browser."""
 
-import os
-import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+from tests.browser import launched
+
 # Machines that run tests may be slow and busy.
 _MILLISECONDS = 60_000
 expect.set_options(timeout=_MILLISECONDS)
 
 
-def browser_path() -> str | None:
-    """The browser of this machine."""
-    return next(filter(None, map(shutil.which, _NAMES)), None)
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    path = browser_path()
-    if path is None:
-        advice = "there is no Chromium on this machine; make browser gets one"
-        if os.environ.get("OFFMAP_REQUIRE_BROWSER") == "1":
-            pytest.fail(advice)
-        pytest.skip(advice)
-    with sync_playwright() as playwright:
-        yield (launched := playwright.chromium.launch(executable_path=path, args=ARGUMENTS))
-        launched.close()
+    yield from launched()
 
 
 @pytest.fixture

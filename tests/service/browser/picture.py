@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from tests.service.browser.conftest import ARGUMENTS, browser_path
+from tests.browser import ARGUMENTS, browser_path
 from tests.service.browser.server import Server
 from tests.service.browser.worlds import digits_world
 
