@@ -1,13 +1,14 @@
 """Finds out whether stored results still come out, so that all cells of a table stand for one commit.
 
 On the same processor and number of torch threads, runs are repeated to the last digits. On others products round
-differently, and training amplifies that: there a run must come out closer than the cell's seeds lie apart.
+differently, and training amplifies that: there a run may differ by three standard deviations of the cell's seeds.
 """
 
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import stdev
 
 from offmap.progress import bar
 from offmap_bench.places import RESULTS
@@ -19,6 +20,8 @@ from offmap_bench.table import Table
 # Words in the name of a metric that is a time or a speed: it comes out differently each time.
 _TIMES = {"s", "ms", "seconds"}
 _TOLERANCE = 1e-6
+# How far a run on another machine may be off, in standard deviations over the seeds.
+_DEVIATIONS = 3
 
 
 @dataclass(frozen=True)
@@ -105,8 +108,7 @@ def compared(metrics: Collection[str]) -> list[str]:
 
 
 def comes_out(cell: Cell, fresh: Run) -> bool:
-    """Whether the first run of a cell and a fresh run of its seed agree: to the last digits, or on another machine to
-    less than the difference between the cell's seeds."""
+    """Whether the first run of a cell and a fresh run of its seed agree, to what their machines allow."""
     return all(_agree(cell, fresh, metric) for metric in compared([*fresh.metrics]))
 
 
@@ -116,7 +118,7 @@ def _agree(cell: Cell, fresh: Run, metric: str) -> bool:
         return before is now
     if math.isclose(before, now, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE):
         return True
-    return _rounds_differently(cell) and abs(before - now) < _spread(cell, metric)
+    return _rounds_differently(cell) and abs(before - now) <= _DEVIATIONS * _deviation(cell, metric)
 
 
 def _rounds_differently(cell: Cell) -> bool:
@@ -125,10 +127,10 @@ def _rounds_differently(cell: Cell) -> bool:
     return any(getattr(cell, key) != here[key] for key in ("processor", "threads"))
 
 
-def _spread(cell: Cell, metric: str) -> float:
-    """The largest difference between the seeds of a cell."""
+def _deviation(cell: Cell, metric: str) -> float:
+    """The sample standard deviation over the seeds of a cell; zero for one seed."""
     values = [number for run in cell.runs if (number := run.metrics[metric]) is not None]
-    return max(values) - min(values)
+    return stdev(values) if len(values) > 1 else 0.0
 
 
 def _valid(table: Table, cell: Cell) -> bool:

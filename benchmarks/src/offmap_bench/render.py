@@ -24,7 +24,7 @@ parentheses. **Bold** marks our best method. – means that the metric is undefi
 defined for those seeds only. A mean over columns is of the seeds that all columns have. † marks results of an older
 configuration. The profile `cpu` is sized for two cores; `paper` follows the paper's own protocol. Seconds are summed
 over all runs, which shared the machine with other work. The commit is the last at which each cell came out: all seeds,
-or the first one again, equal to a millionth or, on another processor, closer than the cell's seeds lie apart."""
+or the first one again, equal to a millionth or, on another processor, within three standard deviations of the seeds."""
 OVERVIEW = """\
 Written by `python -m offmap_bench --render` from the stored results. Each line is one statement of a paper. *Beaten*:
 better than the paper's number by more than two standard errors and one percent. *Reached*: at most one standard error
