@@ -1,6 +1,7 @@
 """What the nearest-neighbour detector measures, and what it detects."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,3 +74,14 @@ def test_it_is_saved_with_its_rows(tmp_path: Path) -> None:
     assert loaded.novelty(ROWS).tobytes() == detector.novelty(ROWS).tobytes()
     # A refit on other rows forgets the first ones.
     assert len(loaded.fit(ROWS[:200]).rows_) == 180
+
+
+@pytest.mark.parametrize("calibration", [0.3, "cv"])
+def test_a_new_row_has_an_equal_training_row_as_its_neighbour(calibration: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    detector = NearestNeighborDetector(calibration=calibration, n_neighbors=1, random_state=0).fit(X)
+    of_new, of_trained = detector.novelty_of_new(X), detector.novelty(X)
+    assert (of_new <= of_trained).all()
+    assert np.mean(of_new < of_trained) > 0.6
+    other = np.random.default_rng(1).normal(size=(50, 3))
+    assert (detector.novelty_of_new(other) == detector.novelty(other)).all()

@@ -97,6 +97,8 @@ class NearestNeighborDetector(Detector):
         ``novelty`` takes such a row for the training row itself, which is not its own neighbour, but a change of it has
         the training row as a neighbour: only as new rows can they be compared.
         """
+        if members := self._members():
+            return self._surprise([member.novelty_of_new(X) for member in members])
         return self._scored(lambda rows: self._measured(rows, new=True), self._checked(X))
 
     def _measured(self, X: Tensor, *, new: bool = False) -> Tensor:

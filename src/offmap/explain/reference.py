@@ -36,7 +36,8 @@ def scoring_model(model: Any) -> Any:
 
 
 def _kept_rows(model: Any) -> Any:
-    """The training rows in the units that the user gave; an encoder cannot be undone."""
+    """The training rows in the units that the user gave, of folds those of the first; an encoder cannot be undone."""
+    model = next(iter(getattr(model, "members_", ())), model)
     if not isinstance(model, NearestNeighborDetector) or hasattr(model, "encoder_"):
         return None
     scaler = model.scaler_

@@ -42,7 +42,7 @@ class Scorer:
     def _novelty(self, rows: Indices, donors: Indices, replaced: Mask) -> FloatArray:
         """Mixed rows are new rows, also where nothing is mixed: a reference row may have trained the model."""
         model = scoring_model(self.model)
-        if isinstance(model, NearestNeighborDetector) and model.calibration != "cv":
+        if isinstance(model, NearestNeighborDetector):
             return model.novelty_of_new(self.composition.mixed(rows, donors, replaced))
         return self.assess(rows, donors, replaced).novelty
 
