@@ -133,7 +133,7 @@ TABLES = (
         "model. `a Gaussian per entity` draws variances to those of all rows. Digits: 40 entities fitted, 10 added; "
         "images of active classes against all others. The last column is a small table: 20 entities fitted, 5 added, "
         "each around a centre of its own in 5 dimensions; that the default takes four steps per epoch there was chosen "
-        "on six such tables of other seeds. Its times were taken on a busy machine.",
+        "on six such tables of other seeds. Times were taken on a busy machine.",
         higher_is_better={"seen": True, "added": True},
         formats={"seen": ".2%", "added": ".2%", "ms to add one": ".2f"},
     ),

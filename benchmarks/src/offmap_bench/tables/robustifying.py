@@ -102,7 +102,7 @@ def draw_histograms(path: Path, profile: str) -> None:
 HISTOGRAMS = Figure(
     name="vae-likelihoods",
     source=f"{SOURCE}, figure 2a and 2b",
-    caption="The failure: with the Bernoulli likelihood a model of clothes finds digits as likely as clothes, and a "
+    caption="The failure: with the Bernoulli likelihood a model of clothes finds digits likelier than clothes, and a "
     "model of CIFAR-10 finds house numbers likelier than its own pictures.",
     draw=draw_histograms,
     needs=("fashion-mnist", "mnist", "cifar10", "svhn"),

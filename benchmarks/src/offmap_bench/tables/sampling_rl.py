@@ -190,7 +190,7 @@ GOALS_TABLE = Table(
     notes=(
         "Goals (±5, 0) and (0, ±5); actions in [−1, 1]², starts N(0, 0.1²), positions kept in [−7, 7]²; the reward "
         "−30‖a‖² − d² with d from the position reached, +10 within 1 of a goal, where the episode ends, else after 30 "
-        "steps. So the best return is −110.0, standing still −750, random actions about −848. Ten copies run in "
+        "steps. So the best return is −110.0, standing still −750, random actions about −831. Ten copies run in "
         "parallel, with one training step per step of all ten: 45,000 environment steps, the first 5,000 at random, "
         "and 4,000 training steps, for SAC too. Three of the ten copies of RAS and SVGD always act at random. Twin "
         "Q-functions, a Polyak target, values by importance sampling from references fitted to the policy's actions; "

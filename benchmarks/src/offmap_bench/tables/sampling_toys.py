@@ -185,7 +185,7 @@ TOYS = Table(
         "tuned in this way; its particles are repeated. Mixture means that the noise of RAS is a mixture of Gaussians "
         "with learnt weights and its reference one with a part per Gaussian, additions of ours, instead of one "
         "Gaussian each; that row has the defaults of RAS, with 1,500 steps, which were chosen on other densities. "
-        "Seconds of seed 1 were taken beside other work on the machine."
+        "Seconds were taken beside other work on the machine."
     ),
     higher_is_better={"symmetric KL": False, "MMD²": False},
     formats={"MMD²": ".4f", "seconds": ".0f"},

@@ -80,7 +80,7 @@ STAIRCASE = Table(
     "unit variance; with a learnt variance its limit is 4.2, 8.9, 14.0, 19.7 and 25.9. InfoNCE cannot exceed log 64 = "
     "4.16 per term. Departures: negatives are derangements, not draws with replacement; BA fits a Gaussian for the "
     "entropy; JS, wide, has a separable critic with one hidden layer of 256 units and embeddings of 32, and uses all "
-    "other rows of the batch as negatives. Tree InfoNCE has five more seeds, 3 to 7, since its estimates vary by 0.14 "
+    "other rows of the batch as negatives. Tree InfoNCE has five more seeds, 3 to 7, since its estimates vary by 0.17 "
     "between seeds; they were added when the first two were below the paper's "
     "number (`run(STAIRCASE, rows=['Tree InfoNCE'], seeds=range(3, 8))` in Python).",
 )
