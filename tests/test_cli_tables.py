@@ -1,5 +1,6 @@
 """Tables on the command line: roles that a model remembers, identities beside scores, thresholds, entities."""
 
+import io
 import json
 import subprocess
 import sys
@@ -92,6 +93,17 @@ def test_columns_can_be_kept(run: Run) -> None:
         "score", "model.safetensors", "-", "--keep", "all", given=Path("today.csv").read_text().replace("note", "novel")
     )
     assert {"input_novel", "novel"} < set(clash.frame)
+
+
+def test_numbers_that_are_kept_stay_numbers(run: Run, tmp_path: Path) -> None:
+    written = ["-1.03", "+2", "-4e-05", "-.5", " -7", "-2+3", "-1.03\n", "-x"]
+    pd.read_csv("today.csv").head(8).assign(note=written).to_csv(tmp_path / "new.csv", index=False)
+    kept = ["-1.03", "+2", "-4e-05", "-.5", " -7", "'-2+3", "'-1.03\\n", "'-x"]
+    asked = ("score", "model.safetensors", tmp_path / "new.csv", "--keep", "note")
+    assert run(*asked, "--out", tmp_path / "scores.csv").code == 0
+    assert pd.read_csv(tmp_path / "scores.csv", dtype=str)["note"].tolist() == kept
+    printed = pd.read_csv(io.StringIO(run(*asked).out), dtype=str)
+    assert printed["note"].tolist() == kept
 
 
 def test_thresholds_are_chosen_while_scoring(run: Run) -> None:

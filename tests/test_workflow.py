@@ -277,10 +277,10 @@ def test_an_output_never_replaces_a_file_in_a_folder_that_is_read(tmp_path: Path
 
 
 def test_class_names_do_not_become_formulas_in_csv(tmp_path: Path) -> None:
-    labels = ["=HYPERLINK(1)", "+1", "@x", "-2", "\t=1", "cat", "\x1b[31mred"]
+    labels = ["=HYPERLINK(1)", "+1+1", "@x", "-2%", "\t=1", "cat", "\x1b[31mred"]
     write_frame(pd.DataFrame({"label": labels, "novelty": [-1.5] * 7}), tmp_path / "a.csv")
     found = pd.read_csv(tmp_path / "a.csv", dtype={"label": str})
-    assert found["label"].tolist() == ["'=HYPERLINK(1)", "'+1", "'@x", "'-2", "\\t=1", "cat", "\\x1b[31mred"]
+    assert found["label"].tolist() == ["'=HYPERLINK(1)", "'+1+1", "'@x", "'-2%", "\\t=1", "cat", "\\x1b[31mred"]
     assert found["novelty"].tolist() == [-1.5] * 7
     write_frame(pd.DataFrame({"label": labels}), tmp_path / "a.parquet")
     assert pd.read_parquet(tmp_path / "a.parquet")["label"].tolist() == labels
