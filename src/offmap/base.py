@@ -67,27 +67,32 @@ class Detector(PromisedDetector, OpenWorldEstimator):
         if isinstance(X, os.PathLike):
             fit_from_disk(self, X)
             return self
-        X, rng = self._opened(X)
+        rows, rng = self._opened(X)
         if self.contamination:
             X, self.trimmed_ = ordinary_rows(self, X, rng)
             # Without the trimmed rows a table may be one of complete numbers.
-            X = self._rows(X, reset=True) if self._encoder_for(X) is None else X
-        groups = np.zeros(len(X), dtype=np.int64)
+            rows = self._unencoded(X)
+        groups = np.zeros(len(rows), dtype=np.int64)
         if self.calibration == "cv":
+            # Members take what the user gave, as later calls do: validated rows have no names, and may be shifted.
             self.members_ = fit_members(self, X, None, fold_splits(groups, self.folds, rng), rng)
             return self._join_members()
-        return self._fit_and_calibrate(X, hold_out(groups, self.calibration, rng), rng)
+        return self._fit_and_calibrate(rows, hold_out(groups, self.calibration, rng), rng)
 
     def _opened(self, X: Any) -> tuple[Any, np.random.Generator]:
         rng = self._start()
-        X = self._rows(X, reset=True) if self._encoder_for(X) is None else X
-        _require_two(X)
-        return X, rng
+        rows = self._unencoded(X)
+        _require_two(rows)
+        return rows, rng
+
+    def _unencoded(self, X: Any) -> Any:
+        """Validated rows; what an encoder is fitted to is left as it is."""
+        return self._rows(X, reset=True) if self._encoder_for(X) is None else X
 
     def _fit_split(self, X: Any, y: object, split: Split) -> Self:
         """Trains on some rows and calibrates on others."""
-        X, rng = self._opened(X)
-        return self._fit_and_calibrate(X, split, rng)
+        rows, rng = self._opened(X)
+        return self._fit_and_calibrate(rows, split, rng)
 
     def _fit_and_calibrate(self, X: Any, split: Split, rng: np.random.Generator) -> Self:
         rows = X if self._encoder_for(X) is None else self._encoded(X, None, split.train, rng)
