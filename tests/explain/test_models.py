@@ -1,12 +1,13 @@
 """Every kind of model and of rows, and what is refused."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import IsolationForest
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -102,6 +103,29 @@ def test_without_reference_rows_the_remedy_is_named() -> None:
         explain(model, STRANGE, reference=X, feature_names=["a"])
     with pytest.raises(ValueError, match="entities must be left out"):
         explain(model, STRANGE, reference=X, entities=[1])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "shap"}, "method must be 'occlusion' or 'exact'; got 'shap'"),
+        ({"n_neighbors": 0}, "n_neighbors must be an integer at least 1; got 0"),
+        ({"max_reference": 0}, "max_reference must be an integer at least 1; got 0"),
+        ({"max_reference": -1}, "max_reference must be an integer at least 1; got -1"),
+        ({"k": -1}, "k must be an integer at least 1; got -1"),
+    ],
+)
+def test_an_argument_out_of_range_is_named(options: dict[str, Any], message: str) -> None:
+    model = NearestNeighborDetector(random_state=0).fit(X)
+    with pytest.raises(ValueError, match=message):
+        top_reasons(model, STRANGE, **options)
+
+
+def test_a_model_without_a_promise_is_sent_to_the_wrappers() -> None:
+    with pytest.raises(ValueError, match="put the IsolationForest into Calibrated or Guarded first"):
+        explain(cast(Any, IsolationForest(random_state=0).fit(X)), STRANGE, reference=X)
+    with pytest.raises(NotFittedError):
+        explain(NearestNeighborDetector(), STRANGE)
 
 
 @pytest.mark.parametrize("shift", [7, 1e9], ids=["near zero", "beyond single precision"])

@@ -18,6 +18,7 @@ from offmap.explain.occlusion import occlusion
 from offmap.explain.places import Places
 from offmap.explain.reference import scoring_model
 from offmap.explain.wording import reason_in_words
+from offmap.parameters import Count, require
 from offmap.verdict import Verdict
 
 Method = Literal["occlusion", "exact"]
@@ -69,7 +70,10 @@ def explain(
         >>> explanation.reasons(1)[0].part, explanation.counterfactual.names
         ('amount', ('amount',))
     """
-    check_is_fitted(model, "promise_")
+    require("method", method, Method)
+    for name, value in (("n_neighbors", n_neighbors), ("max_reference", max_reference)):
+        require(name, value, Count)
+    _require_fitted(model)
     X = [X] if isinstance(X, str) else X
     case = prepare(
         model,
@@ -107,6 +111,7 @@ def top_reasons(model: PromisedModel, X: Any, reference: Any = None, k: int = 3,
         >>> top_reasons(detector, [[0.0, 30.0]], k=1)["reason_1"][0]
         'feature 1: 30 (usually -0.5612 to 1.042), 100 %'
     """
+    require("k", k, Count)
     found = explain(model, X, reference=reference, counterfactual=False, **options)
     words = [[reason_in_words(reason) for reason in explanation.reasons(k)] for explanation in found]
     padded = [row + [""] * (k - len(row)) for row in words]
@@ -116,6 +121,15 @@ def top_reasons(model: PromisedModel, X: Any, reference: Any = None, k: int = 3,
 def reason_columns(k: int) -> list[str]:
     """The names of the columns of ``k`` reasons."""
     return [f"reason_{place}" for place in range(1, k + 1)]
+
+
+def _require_fitted(model: Any) -> None:
+    """Refuses what is no model with a promise, or none that is fitted."""
+    if not isinstance(model, PromisedModel):
+        raise ValueError(
+            f"model must be one of Offmap; put the {type(model).__name__} into Calibrated or Guarded first"
+        )
+    check_is_fitted(model, "promise_")
 
 
 def _contributions(case: Case, X: Any, method: Method) -> tuple[FloatArray, bool]:
