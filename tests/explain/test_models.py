@@ -142,3 +142,15 @@ def test_explanations_do_not_depend_on_the_rows_beside() -> None:
     together, [alone] = explain(model, rows, reference=X)[0], explain(model, STRANGE, reference=X)
     np.testing.assert_array_equal(together.contributions, alone.contributions)
     assert together.to_dict() == alone.to_dict()
+
+
+@pytest.mark.parametrize("calibration", [0.3, "cv"])
+def test_flat_images_of_a_wrapped_model_are_explained_by_places(calibration: Any) -> None:
+    images = np.random.default_rng(0).random((200, 64)) / 9
+    strange = images[:1].copy()
+    strange[0, [0, 1, 8, 9]] = 1.0
+    detector = NearestNeighborDetector(calibration=0.3, image_shape=(8, 8))
+    model = Calibrated(detector, calibration=calibration, random_state=0).fit(images)
+    [found] = explain(model, strange, reference=images[1:])
+    assert found.kind == "image"
+    assert found.reasons(1)[0].part == "rows 0–1, columns 0–1"

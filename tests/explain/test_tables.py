@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from offmap import Calibrated
 from offmap.data import TableEncoder
 from offmap.density import MahalanobisDetector, NearestNeighborDetector, VAEDetector
 from offmap.explain import explain, top_reasons
@@ -86,8 +87,11 @@ def test_cells_are_told_alike_whatever_their_type(nullable: bool) -> None:
     assert {reason["value"] for reason in found.to_dict()["reasons"]} >= {300, None}
 
 
-def test_further_columns_make_no_difference_and_a_missing_one_is_named() -> None:
-    model = NearestNeighborDetector(random_state=0).fit(KNOWN)
+@pytest.mark.parametrize("calibration", [0.1, "cv"])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_further_columns_make_no_difference_and_a_missing_one_is_named(calibration: Any, wrapped: bool) -> None:
+    detector = MahalanobisDetector(calibration=0.1 if wrapped else calibration, random_state=0)
+    model = (Calibrated(detector, calibration=calibration, random_state=0) if wrapped else detector).fit(KNOWN)
     row = payments(1).assign(country="PE")
     [found], [plain] = (explain(model, rows, reference=KNOWN) for rows in (row.assign(note="new"), row))
     assert found.to_dict() == plain.to_dict()

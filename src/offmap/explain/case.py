@@ -12,11 +12,12 @@ from offmap.arrays import holds_text
 from offmap.calibration.contract import PromisedModel
 from offmap.collaborative.contract import EntityModel
 from offmap.data.table import TableEncoder
+from offmap.estimator import OpenWorldEstimator
 from offmap.explain.columns import Columns
 from offmap.explain.composition import Composition, FloatArray, Indices, Mask
 from offmap.explain.neighbors import Neighbors, allowed_rows, nearest
 from offmap.explain.places import Places
-from offmap.explain.reference import reference_rows, scoring_model, thinned
+from offmap.explain.reference import fitted_part, reference_rows, thinned
 from offmap.explain.scoring import Scorer, assess
 from offmap.explain.words import Words
 from offmap.verdict import Verdict
@@ -91,18 +92,19 @@ def prepare(
 
 def composition_of(model: Any, X: Any, reference: Any, feature_names: Sequence[str] | None = None) -> Composition:
     """What rows are made of: clauses and words for texts, places for images, else columns."""
+    fitted = fitted_part(model)
+    # What else calls a part of itself an encoder may not take rows as the user gives them.
+    encoder = getattr(fitted, "encoder_", None) if isinstance(fitted, OpenWorldEstimator) else None
     if holds_text(X):
-        encoder = getattr(model, "encoder_", None)
         return Words(X, reference, None if encoder is None else encoder.transform)
-    image_shape = getattr(scoring_model(model), "image_shape", None)
+    image_shape = getattr(fitted, "image_shape", None)
     if image_shape is not None or np.ndim(X) > 2:
         return Places(X, reference, image_shape)
-    return Columns(_without_unused(model, X, reference), reference, feature_names)
+    return Columns(_without_unused(encoder, X, reference), reference, feature_names)
 
 
-def _without_unused(model: Any, X: Any, reference: Any) -> Any:
+def _without_unused(encoder: Any, X: Any, reference: Any) -> Any:
     """A table without the columns that an encoder does not use and the reference lacks: they explain nothing."""
-    encoder = getattr(model, "encoder_", None)
     if not isinstance(encoder, TableEncoder) or not hasattr(X, "columns") or not hasattr(reference, "columns"):
         return X
     return X[[name for name in X.columns if str(name) in encoder.columns_ or name in reference.columns]]

@@ -35,9 +35,20 @@ def scoring_model(model: Any) -> Any:
     return scoring_model(model.estimator_) if hasattr(model, "estimator_") else model
 
 
+def first_member(model: Any) -> Any:
+    """The model of the first fold where there are folds, else the model itself."""
+    return next(iter(getattr(model, "members_", ())), model)
+
+
+def fitted_part(model: Any) -> Any:
+    """The model that was fitted to the rows, which knows their shape and encoder; of folds that of the first."""
+    first = first_member(model)
+    return fitted_part(first.estimator_) if hasattr(first, "estimator_") else first
+
+
 def _kept_rows(model: Any) -> Any:
     """The training rows in the units that the user gave, of folds those of the first; an encoder cannot be undone."""
-    model = next(iter(getattr(model, "members_", ())), model)
+    model = first_member(model)
     if not isinstance(model, NearestNeighborDetector) or hasattr(model, "encoder_"):
         return None
     scaler = model.scaler_
