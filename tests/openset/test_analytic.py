@@ -113,6 +113,19 @@ def test_removed_rows_leave_no_trace_and_only_learnt_rows_can_be_removed() -> No
     np.testing.assert_allclose(bare.novelty(X), right.novelty(X), atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("label", "message"), [(-5, "label -5, which is no known class: 0, 1, 2"), (7, "label 7, which"), ("0", "integers")]
+)
+@pytest.mark.parametrize("method", ["remove_rows", "left_out_novelty"])
+def test_labels_that_are_no_class_are_not_taken_for_a_neighbouring_one(method: str, label: Any, message: str) -> None:
+    X, y = blobs(3)
+    classifier = model(keep_rows=False).fit(X, y)
+    before = classifier.novelty(X)
+    with pytest.raises(ValueError, match=message):
+        getattr(classifier, method)(X[:1], [label])
+    assert classifier.novelty(X).tobytes() == before.tobytes()
+
+
 def test_the_threshold_follows_what_was_learnt() -> None:
     X, y = blobs(6, rows=100)
     classifier = model(rule="calibrated", calibration=0.3, alpha=0.1).fit(X[y < 3], y[y < 3])

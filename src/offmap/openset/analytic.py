@@ -103,7 +103,7 @@ class AnalyticClassifier(IncrementalClassifier):
             X: Training rows.
             y: Their classes.
         """
-        rows, codes = self._checked(X), np.searchsorted(self.classes_, self._checked_labels(X, y))
+        rows, codes = self._checked(X), self._known_codes(X, y)
         with torch.inference_mode():
             found = self.network_.left_out(to_tensor(rows, self.device), torch.from_numpy(codes).to(self.device))
         return _novelty(*found).double().cpu().numpy()
@@ -131,10 +131,10 @@ class AnalyticClassifier(IncrementalClassifier):
             y: The classes that they were learnt as.
         """
         check_is_fitted(self, "promise_")
-        rows, labels = self._checked(X), self._checked_labels(X, y)
-        gone = self._places_of(rows, labels) if self.keep_rows else []
-        codes = torch.from_numpy(np.searchsorted(self.classes_, labels)).to(self.device)
-        self.network_.add(to_tensor(rows, self.device), codes, sign=-1.0).solve(self.penalty)
+        rows, codes = self._checked(X), self._known_codes(X, y)
+        gone = self._places_of(rows, self.classes_[codes]) if self.keep_rows else []
+        removed = to_tensor(rows, self.device), torch.from_numpy(codes).to(self.device)
+        self.network_.add(*removed, sign=-1.0).solve(self.penalty)
         self.rows_, self.row_labels_ = np.delete(self.rows_, gone, axis=0), np.delete(self.row_labels_, gone)
         self.calibrate_again()
         return self

@@ -82,11 +82,20 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
             warnings.filterwarnings("ignore", message="The number of unique classes")
             return check_labels(self, X, y)
 
-    def _with_new(self, labels: NDArray[Any]) -> NDArray[Any]:
-        """All classes in ascending order; new labels must be of the same type and not the unknown label."""
+    def _known_codes(self, X: Any, y: ArrayLike) -> NDArray[np.int64]:
+        """The codes of the classes of rows, all of which must be known."""
+        labels = self._checked_labels(X, y)
+        self._require_type(labels)
+        return self._codes(labels, len(labels))
+
+    def _require_type(self, labels: NDArray[Any]) -> None:
         strings = self.classes_.dtype.kind in "UO"
         if (labels.dtype.kind in "UO") != strings:
             raise ValueError(f"y must hold {'strings' if strings else 'integers'}, as in the first fit")
+
+    def _with_new(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """All classes in ascending order; new labels must be of the same type and not the unknown label."""
+        self._require_type(labels)
         if self.unknown_label_ in labels:
             raise ValueError(f"y holds {self.unknown_label_!r}, which unknown rows are called; choose another label")
         return known_classes(np.concatenate([self.classes_, labels]))[0]
