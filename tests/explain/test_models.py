@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from offmap import Calibrated, Guarded
 from offmap.collaborative import ClosedFormDetector
-from offmap.density import NearestNeighborDetector, VAEDetector
+from offmap.density import MahalanobisDetector, NearestNeighborDetector, VAEDetector
 from offmap.explain import explain, top_reasons
 
 RNG = np.random.default_rng(0)
@@ -97,7 +97,7 @@ def test_without_reference_rows_the_remedy_is_named() -> None:
         explain(model, STRANGE, reference=X[:0])
     with pytest.raises(ValueError, match="reference must have the 3 columns of X; got 2"):
         explain(model, STRANGE, reference=X[:, :2])
-    with pytest.raises(ValueError, match="method='exact' needs"):
+    with pytest.raises(ValueError, match=r"method='exact' needs .* VAEDetector has none; take method='occlusion'"):
         explain(model, STRANGE, reference=X, method="exact")
     with pytest.raises(ValueError, match="feature_names must have one name for each of the 3"):
         explain(model, STRANGE, reference=X, feature_names=["a"])
@@ -154,3 +154,13 @@ def test_flat_images_of_a_wrapped_model_are_explained_by_places(calibration: Any
     [found] = explain(model, strange, reference=images[1:])
     assert found.kind == "image"
     assert found.reasons(1)[0].part == "rows 0–1, columns 0–1"
+
+
+@pytest.mark.parametrize("detector", [MahalanobisDetector, NearestNeighborDetector])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_the_novelty_of_folds_has_no_exact_shares(detector: Any, wrapped: bool) -> None:
+    folds = detector(calibration="cv", random_state=0)
+    model = (Calibrated(folds, random_state=0) if wrapped else folds).fit(X)
+    assert explain(model, STRANGE, reference=X)[0].reasons(1)[0].part == "feature 1"
+    with pytest.raises(ValueError, match=r"method='exact' needs .* folds \(calibration='cv'\).* method='occlusion'"):
+        explain(model, STRANGE, reference=X, method="exact")

@@ -54,7 +54,8 @@ def explain(
         feature_names: Names of the columns of an array.
         method: "occlusion" puts each part into the nearest normal rows and looks how much more novel they become. It
             works for every model, and names causes best. "exact" takes the shares of the novelty that the model itself
-            gives, which sum to it: ``NearestNeighborDetector`` and ``MahalanobisDetector`` do.
+            gives, which sum to it: ``NearestNeighborDetector`` and ``MahalanobisDetector`` do, except with
+            ``calibration="cv"``.
         counterfactual: Whether to search for the smallest change after which the row is normal.
         n_neighbors: How many of the nearest normal rows to compare with. Texts and images use fewer to replace parts.
         max_reference: Most reference rows to search, drawn at random from more.
@@ -74,6 +75,8 @@ def explain(
     for name, value in (("n_neighbors", n_neighbors), ("max_reference", max_reference)):
         require(name, value, Count)
     _require_fitted(model)
+    if method == "exact":
+        _require_sum(model)
     X = [X] if isinstance(X, str) else X
     case = prepare(
         model,
@@ -132,13 +135,22 @@ def _require_fitted(model: Any) -> None:
     check_is_fitted(model, "promise_")
 
 
+def _require_sum(model: Any) -> None:
+    """Refuses a model whose novelty is no sum over the features of a row."""
+    scored = scoring_model(model)
+    if hasattr(scored, "members_"):
+        found = "that of folds (calibration='cv') is none"
+    elif not hasattr(scored, "contributions") or hasattr(scored, "encoder_"):
+        found = f"{type(scored).__name__} has none"
+    else:
+        return
+    raise ValueError(f"method='exact' needs a score that is a sum over features; {found}; take method='occlusion'")
+
+
 def _contributions(case: Case, X: Any, method: Method) -> tuple[FloatArray, bool]:
     if method == "occlusion":
         return occlusion(case.scorer, np.arange(len(case.verdict)), case.donors), False
-    model = scoring_model(case.model)
-    if not hasattr(model, "contributions") or hasattr(model, "encoder_"):
-        raise ValueError(f"method='exact' needs a score that is a sum over features; {type(model).__name__} has none")
-    return case.composition.per_part(model.contributions(X)), True
+    return case.composition.per_part(scoring_model(case.model).contributions(X)), True
 
 
 def _counterfactuals(case: Case, contributions: FloatArray) -> dict[int, Counterfactual]:
