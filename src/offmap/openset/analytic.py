@@ -114,6 +114,7 @@ class AnalyticClassifier(IncrementalClassifier):
         place = self._place_to_remove(label)
         gone = self.row_labels_ == self.classes_[place]
         rows = torch.from_numpy(self.rows_[gone]).to(self.device)
+        self._copy_network()
         self.network_.add(rows, torch.full((len(rows),), place, device=self.device), sign=-1.0)
         self.network_.drop_class(place).solve(self.penalty)
         kept = self.held_out_labels_ != self.classes_[place]
@@ -134,6 +135,7 @@ class AnalyticClassifier(IncrementalClassifier):
         rows, codes = self._checked(X), self._known_codes(X, y)
         gone = self._places_of(rows, self.classes_[codes]) if self.keep_rows else []
         removed = to_tensor(rows, self.device), torch.from_numpy(codes).to(self.device)
+        self._copy_network()
         self.network_.add(*removed, sign=-1.0).solve(self.penalty)
         self.rows_, self.row_labels_ = np.delete(self.rows_, gone, axis=0), np.delete(self.row_labels_, gone)
         self.calibrate_again()

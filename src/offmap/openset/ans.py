@@ -170,7 +170,8 @@ class ANSClassifier(IncrementalClassifier):
         heads, y = self.network_.heads.state_dict(), torch.from_numpy(heads_of(codes, trained)).to(Z.device)
         added, own = self._new_network(len(self.classes_) - len(trained)), y != NO_HEAD
         steps = math.ceil(_LESSON_STEPS * self.steps)
-        self.history_ |= self._fit_heads(added, Z, y, self._shell(Z[own], y[own]), steps, _LESSON_LR * self.lr)
+        history = self._fit_heads(added, Z, y, self._shell(Z[own], y[own]), steps, _LESSON_LR * self.lr)
+        self.history_ = self.history_ | history
         self.network_.take_heads(placed(heads, added.heads.state_dict(), trained))
 
     def _shell(self, Z: Tensor, y: Tensor) -> Shell:

@@ -3,6 +3,7 @@
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -59,6 +60,7 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         rng = as_generator(self.random_state)
         train, held_out = self._new_split(codes, rng, calibrate)
         self.classes_ = merged
+        self._copy_network()
         with local_seed(draw_seed(rng)):
             self._learn(to_tensor(rows[train], self.device), torch.from_numpy(codes[train]).to(self.device), old)
         self._keep_held_out(
@@ -67,6 +69,10 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         )
         self.calibrate_again()
         return self
+
+    def _copy_network(self) -> None:
+        """Makes a network that may be changed; the present one may be shared with a model that ``at`` returned."""
+        self.network_: Any = deepcopy(self.network_)
 
     def _check_fitted(self) -> None:
         """Kept rows are learnt from later: a file must have one known class per row."""
