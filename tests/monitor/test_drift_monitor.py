@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from offmap import tensorfile
-from offmap.monitor import Drift, DriftMonitor, Jumper, semi_online_p_values
+from offmap.density import ECODDetector
+from offmap.monitor import Drift, DriftMonitor, Jumper, fold_novelty, semi_online_p_values
 from offmap.monitor.drift_monitor import change_row
 
 
@@ -102,6 +103,30 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
         DriftMonitor.load(tmp_path / "other.safetensors")
     with pytest.raises(ValueError, match="level must be a number at least 1"):
         DriftMonitor(level=0.5).fit([1.0])
+
+
+@pytest.mark.parametrize("calibration", ["cv", 0.5])
+def test_a_state_belongs_to_its_own_model(tmp_path: Path, calibration: Any) -> None:
+    rng = np.random.default_rng(0)
+    own, other = (ECODDetector(calibration=calibration, random_state=0).fit(rng.normal(size=(100, 3))) for _ in "ab")
+    monitor = DriftMonitor(random_state=0).fit(own.calibration_novelty_, folds=fold_novelty(own))
+    monitor.update(own.novelty(rng.normal(size=(30, 3))))
+    monitor.save(tmp_path / "state")
+    for each in (monitor, DriftMonitor.load(tmp_path / "state")):
+        assert each.started_with(own.calibration_novelty_, fold_novelty(own))
+        assert not each.started_with(other.calibration_novelty_, fold_novelty(other))
+
+
+def test_a_state_without_folds_goes_on_with_a_model_without_folds_or_a_recalibrated_one(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    folds = ECODDetector(calibration="cv", random_state=0).fit(rng.normal(size=(100, 3)))
+    for model in (folds.recalibrate(rng.normal(size=(90, 3))), ECODDetector().fit(rng.normal(size=(200, 3)))):
+        DriftMonitor(random_state=0).fit(model.calibration_novelty_).save(tmp_path / "state")
+        content = tensorfile.read(tmp_path / "state")
+        assert isinstance(content, dict)
+        del content["state"]["folds_"]
+        tensorfile.write(tmp_path / "state", content)
+        assert DriftMonitor.load(tmp_path / "state").started_with(model.calibration_novelty_, fold_novelty(model))
 
 
 @pytest.mark.parametrize(

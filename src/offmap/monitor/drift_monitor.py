@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from offmap import parameters, tensorfile
 from offmap.arrays import FloatArray
+from offmap.calibration.surprise import surprise_steps
 from offmap.errors import reason_of
 from offmap.monitor.drift import Drift
 from offmap.monitor.martingale import Jumper
@@ -58,10 +59,16 @@ class DriftMonitor(BaseEstimator):
     jump: Fraction = 0.01
     random_state: int | None = None
 
-    def fit(self, novelty: ArrayLike, y: object = None) -> Self:
-        """Starts with the novelty of calibration rows, such as ``model.calibration_novelty_``."""
+    def fit(self, novelty: ArrayLike, y: object = None, *, folds: ArrayLike = ()) -> Self:
+        """Starts with the novelty of calibration rows, such as ``model.calibration_novelty_``.
+
+        Args:
+            novelty: The novelty of the calibration rows.
+            y: Ignored.
+            folds: ``fold_novelty(model)``, by which ``started_with`` tells models with ``calibration="cv"`` apart.
+        """
         parameters.check(self)
-        self.past_ = np.sort(_checked(novelty))
+        self.past_, self.folds_ = np.sort(_checked(novelty)), _checked(folds)
         if len(self.past_) == 0:
             raise ValueError("novelty has no values; give that of calibration rows, as model.calibration_novelty_")
         start = Jumper.start(1)
@@ -109,16 +116,22 @@ class DriftMonitor(BaseEstimator):
             calibration_rows=len(self.past_) - len(self.path_),
         )
 
-    def started_with(self, novelty: ArrayLike) -> bool:
-        """Whether ``fit`` was given these calibration rows; a stream is compared with those of its own model only."""
+    def started_with(self, novelty: ArrayLike, folds: ArrayLike = ()) -> bool:
+        """Whether ``fit`` was given these calibration rows; a stream is compared with those of its own model only.
+
+        Args:
+            novelty: The novelty of the calibration rows.
+            folds: ``fold_novelty(model)``: with ``calibration="cv"``, ``novelty`` depends on the number of rows alone.
+        """
         check_is_fitted(self, "past_")
         rows = _checked(novelty)
-        return len(rows) == len(self.past_) - len(self.path_) and bool(np.isin(rows, self.past_).all())
+        same = len(rows) == len(self.past_) - len(self.path_) and bool(np.isin(rows, self.past_).all())
+        return same and np.array_equal(self.folds_, _checked(folds))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the whole state to one safetensors file; ``DriftMonitor.load`` goes on where it stopped."""
         check_is_fitted(self, "past_")
-        state = {name: getattr(self, name) for name in _STATE}
+        state = {name: getattr(self, name) for name in (*_STATE, "folds_")}
         content = {"format": _FORMAT, "schema": _SCHEMA, "parameters": self.get_params(), "state": state}
         tensorfile.write(path, content)
 
@@ -143,6 +156,8 @@ class DriftMonitor(BaseEstimator):
         parameters.check(monitor)
         for name in _STATE:
             setattr(monitor, name, state[name])
+        # Files of earlier releases do not hold it.
+        monitor.folds_ = state.get("folds_", np.empty(0))
         monitor._check_state()
         return monitor
 
@@ -151,6 +166,7 @@ class DriftMonitor(BaseEstimator):
         rows, last = len(self.path_), (self.alarm_row_, self.since_, self.seed_)
         fits = {
             "past_": _are_numbers(self.past_, len(self.past_)) and (self.past_[1:] >= self.past_[:-1]).all(),
+            "folds_": _are_numbers(self.folds_, len(self.folds_)),
             "path_": _are_numbers(self.path_, rows) and rows < len(self.past_),
             "log_capital_": _are_numbers(self.log_capital_, 1),
             "shares_": _are_numbers(self.shares_, 1, 3) and (self.shares_ >= 0).all(),
@@ -161,6 +177,25 @@ class DriftMonitor(BaseEstimator):
         }
         if wrong := [name for name, fit in fits.items() if not fit]:
             raise ValueError(f"{wrong[0]} does not fit")
+
+
+def fold_novelty(model: Any) -> FloatArray:
+    """Novelty of the calibration rows to the models of their folds; empty unless folds set the model's threshold.
+
+    Args:
+        model: A fitted model.
+
+    Example:
+        >>> from offmap.density import ECODDetector
+        >>> X = np.random.default_rng(0).normal(size=(100, 2))
+        >>> [len(fold_novelty(ECODDetector(calibration=share).fit(X))) for share in ("cv", 0.3)]
+        [100, 0]
+    """
+    members, held_out = getattr(model, "members_", ()), model.calibration_novelty_
+    # Rows that recalibrate a model have a novelty of their own.
+    if not members or not np.array_equal(held_out, surprise_steps(len(held_out))):
+        return np.empty(0)
+    return np.concatenate([member.calibration_novelty_ for member in members])
 
 
 def change_row(path: FloatArray) -> int:
