@@ -26,6 +26,7 @@ from offmap.arrays import (
     holds_text,
     trial_rows,
 )
+from offmap.calibration.contract import forget_fit
 from offmap.calibration.promise import Promise
 from offmap.calibration.surprise import surprise_steps
 from offmap.data.module_encoder import ModuleEncoder
@@ -135,10 +136,9 @@ class OpenWorldEstimator(BaseEstimator, ABC):
         return self
 
     def _start(self) -> np.random.Generator:
-        """Checks the parameters and forgets the last fit: one that fails half-way must not leave its threshold."""
+        """Checks the parameters and forgets the last fit."""
         parameters.check(self)
-        for name in ("promise_", "encoder_", "members_", "class_promise_", "uncovered_", "trimmed_"):
-            self.__dict__.pop(name, None)
+        forget_fit(self)
         if self.calibration == "cv" and self.confidence is not None:
             raise ValueError('confidence needs rows held out from one model; give calibration as a share, not "cv"')
         if not current().alone and not isinstance(self.random_state, Integral):

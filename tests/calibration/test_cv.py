@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from offmap import Calibrated, Guarded, load
 from offmap.calibration.cv import fold_splits
 from offmap.calibration.surprise import surprise
-from offmap.density import NearestNeighborDetector
+from offmap.density import MahalanobisDetector, NearestNeighborDetector
 from offmap.openset import LOFClassifier, MSPClassifier
 from offmap.persist import ModelFileError
 from offmap.scores import Outputs
@@ -196,3 +196,23 @@ def test_folds_are_drawn_at_random_so_that_rows_in_a_rhythm_are_spread() -> None
     for split in (*one, *two):
         assert np.bincount(split.held_out % 5, minlength=5).max() < 15
     assert any((a.held_out != b.held_out).any() for a, b in zip(one, two, strict=True))
+
+
+@pytest.mark.parametrize("detector", [MahalanobisDetector, NearestNeighborDetector])
+def test_shares_of_features_need_one_model(detector: Any) -> None:
+    with pytest.raises(ValueError, match='contributions needs one model; fit with calibration as a share, not "cv"'):
+        detector(calibration="cv", random_state=0).fit(X).contributions(X[:2])
+
+
+@pytest.mark.parametrize("make", [lambda: NearestNeighborDetector(), lambda: Calibrated(IsolationForest())])
+def test_a_fit_in_folds_keeps_nothing_of_an_earlier_fit(make: Any, tmp_path: Any) -> None:
+    model = make().set_params(random_state=0, calibration=0.3).fit(100 * FRESH).set_params(calibration="cv").fit(X)
+    fresh = make().set_params(random_state=0, calibration="cv").fit(X)
+    assert set(vars(model)) - {"_distance"} == set(vars(fresh))
+    assert (model.novelty(FRESH) == fresh.novelty(FRESH)).all()
+    model.save(tmp_path / "model.safetensors")
+
+
+def test_rows_that_a_shard_would_trim_are_refused() -> None:
+    with pytest.raises(ValueError, match="leave out novel rows before, and contamination at 0"):
+        MahalanobisDetector(contamination=0.1).fit_shard(X)

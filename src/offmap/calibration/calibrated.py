@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from offmap import parameters, persist
 from offmap.arrays import FloatArray
 from offmap.calibration.contamination import Contamination, looks_normal, ordinary_rows
-from offmap.calibration.contract import PromisedDetector
+from offmap.calibration.contract import PromisedDetector, forget_fit
 from offmap.calibration.cv import Folds, fit_members, fold_splits
 from offmap.calibration.fingerprint import Fingerprint
 from offmap.calibration.foreign import (
@@ -103,8 +103,7 @@ class Calibrated(PromisedDetector, BaseEstimator):
         require_detector(self.estimator)
         if self.calibration == "cv" and self.confidence is not None:
             raise ValueError('confidence needs rows held out from one model; give calibration as a share, not "cv"')
-        for name in ("promise_", "members_", "trimmed_"):
-            self.__dict__.pop(name, None)
+        forget_fit(self)
 
     def _fit_split(self, X: Any, y: object, split: Split, rng: np.random.Generator | None = None) -> Self:
         """Trains on some rows and calibrates on others."""

@@ -27,6 +27,12 @@ from offmap.random_state import RandomState
 from offmap.verdict import Verdict
 
 
+def forget_fit(model: Any) -> None:
+    """Removes all that a fit left: one that fails half-way, or that fits other parts, must keep none of the last."""
+    for name in [name for name in vars(model) if name.endswith("_")]:
+        delattr(model, name)
+
+
 class PromisedModel(ABC):
     """A model whose decisions come from a ``Promise``, kept in ``promise_`` once it is fitted.
 

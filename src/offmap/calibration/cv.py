@@ -61,6 +61,12 @@ def _require_training_rows(splits: list[Split]) -> None:
         raise ValueError('calibration="cv" leaves fewer than 2 rows to train on; give more rows')
 
 
+def require_one_model(model: Any, question: str) -> None:
+    """Raises a ``ValueError`` for models of folds, where a question has an answer for one model only."""
+    if getattr(model, "members_", ()):
+        raise ValueError(f'{question} needs one model; fit with calibration as a share, not "cv"')
+
+
 def warn_of_lost_rows(rows: int, calibrating: int, alpha: float) -> None:
     """Warns if more than a share ``alpha`` of the rows is held out of no fold."""
     if rows - calibrating > alpha * rows:

@@ -22,6 +22,7 @@ from offmap.calibration.classifier_outputs import (
     require_logits,
     rows_at,
 )
+from offmap.calibration.contract import forget_fit
 from offmap.calibration.cv import Folds, fit_members, fold_splits, warn_of_lost_rows
 from offmap.calibration.fingerprint import Fingerprint
 from offmap.calibration.foreign import checked_scores, require_classifier, require_spread, row_count, with_rows
@@ -163,8 +164,7 @@ class Guarded(PromisedClassifier, BaseEstimator):
         parameters.check(self)
         if self.confidence is not None and (self.calibration == "cv" or self.by_class):
             raise ValueError('confidence cannot be combined with calibration="cv" or by_class')
-        for name in ("promise_", "members_", "class_promise_", "uncovered_"):
-            self.__dict__.pop(name, None)
+        forget_fit(self)
 
     def _fit_split(self, X: Any, y: Any, split: Split, rng: np.random.Generator | None = None) -> Self:
         """Trains on some rows and calibrates on others."""

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from offmap.arrays import FloatArray, in_chunks
 from offmap.base import Detector
+from offmap.calibration.cv import require_one_model
 from offmap.density.moments import Moments
 from offmap.nets import Standardise
 from offmap.scores.gaussian import Gaussians
@@ -61,6 +62,7 @@ class MahalanobisDetector(Detector):
         Reference: Mayrhofer and Filzmoser, Multivariate outlier explanations using Shapley values and Mahalanobis
         distances, Econometrics and Statistics, 2023.
         """
+        require_one_model(self, "contributions")
         (scaled,) = in_chunks(lambda part: (self.scaler_(part),), self._checked(X), self.device)
         centred = scaled.astype(np.float64) - self.mean_.double().numpy()
         return centred * (centred @ self.precision_.double().numpy())
@@ -73,6 +75,8 @@ class MahalanobisDetector(Detector):
         Args:
             X: Normal rows.
         """
+        if self.contamination:
+            raise ValueError("fit_shard adds all rows of X; leave out novel rows before, and contamination at 0")
         self.fit(X)
         if self._members() or hasattr(self, "encoder_"):
             raise ValueError('fit_shard needs rows of numbers and calibration as a share, not "cv"; encode X before')
@@ -97,7 +101,6 @@ class MahalanobisDetector(Detector):
         return merged
 
     def _fit(self, X: Tensor) -> None:
-        self.__dict__.pop("moments_", None)
         self._build()
         self.scaler_.fit(X)
         fitted = Gaussians.fit(self.scaler_(X).cpu())

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from offmap.arrays import FloatArray, in_chunks
 from offmap.base import Detector
+from offmap.calibration.cv import require_one_model
 from offmap.density.neighbor_distance import NeighborDistance
 from offmap.nets import Standardise
 from offmap.parameters import Count
@@ -59,6 +60,7 @@ class NearestNeighborDetector(Detector):
         Args:
             X: Rows of finite values; the pixels of an image are its features.
         """
+        require_one_model(self, "contributions")
         rows = self._checked(X)
         (scaled,) = in_chunks(lambda part: (self.scaler_(part),), rows, self.device)
         return self._distance.contributions(scaled.astype(np.float64))
