@@ -1,12 +1,14 @@
 """Words, JSON and pictures."""
 
 import json
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from offmap import Calibrated
+from offmap import Calibrated, Guarded
 from offmap.density import NearestNeighborDetector
 from offmap.explain import Explanation, explain
 
@@ -64,6 +66,26 @@ def test_a_normal_row_is_said_to_be_normal() -> None:
     assert str(found).startswith("Row 0 is normal")
     assert found.counterfactual is None
     ElementTree.fromstring(found.to_svg())
+
+
+@pytest.mark.parametrize("by_class", ["predicted", "actual"])
+def test_words_say_that_the_p_value_by_class_decides(by_class: Any) -> None:
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 200)
+    rows = rng.normal(size=(400, 2)) * np.where(labels, 3, 1)[:, None] + labels[:, None] * [12, 0]
+    model = Guarded(LogisticRegression(), novelty_score="mahalanobis", by_class=by_class, random_state=0)
+    model.fit(rows, labels)
+    new = rng.normal(size=(60, 2)) * 2.5
+    found = explain(model, new, reference=rows, counterfactual=False)
+    # By the threshold of all rows some of these decisions would be others.
+    assert ((model.novelty(new) > model.threshold_) != [each.novel for each in found]).any()
+    assert {each.novel for each in found} == {True, False}
+    for each in found:
+        told = str(each).splitlines()[0]
+        relation = "is novel: p-value {} by class, not above" if each.novel else "is normal: p-value {} by class, above"
+        assert f"{relation.format(f'{each.p_value:.2g}')} alpha 0.05; novelty" in told
+        assert "threshold" not in told
+        assert (each.to_dict()["threshold"], each.to_dict()["alpha"]) == (None, 0.05)
 
 
 def test_pictures_of_texts_mark_the_blamed_part_most() -> None:

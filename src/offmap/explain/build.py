@@ -225,13 +225,15 @@ def _explanation(
     closest: ClosestClass | None,
     counterfactual: Counterfactual | None,
 ) -> Explanation:
-    composition, verdict = case.composition, case.verdict
+    composition, verdict, model = case.composition, case.verdict, case.model
+    by_class = getattr(model, "class_promise_", None) is not None
     neighbors, count = case.neighbors.index[row], int(composition.counts[row])
     return Explanation(
         row=row,
         kind=composition.kind,
         novelty=float(verdict.novelty[row]),
-        threshold=float(case.model.threshold_),
+        threshold=None if by_class else float(model.threshold_),
+        alpha=float(model.alpha) if by_class else None,
         p_value=None if verdict.p_value is None else float(verdict.p_value[row]),
         novel=bool(verdict.novel[row]),
         parts=composition.names(row),

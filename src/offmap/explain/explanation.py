@@ -68,7 +68,7 @@ class Explanation:
         row: Position of the row in ``X``.
         kind: What the row is: "features", "text" or "image".
         novelty: Its novelty.
-        threshold: The novelty above which rows are flagged.
+        threshold: The novelty above which rows are flagged; None with ``by_class``, where the p-value decides.
         p_value: Its conformal p-value; None if the model has none.
         novel: Whether it is flagged.
         parts: Names of its parts: features, clauses or words, places.
@@ -86,12 +86,13 @@ class Explanation:
             none was asked for or found.
         image: The image itself, ``(h, w, c)``, and ``grid`` the part that each pixel belongs to; None for other rows.
         grid: See ``image``.
+        alpha: The p-value up to which rows are flagged with ``by_class``; None where the threshold decides.
     """
 
     row: int
     kind: Kind
     novelty: float
-    threshold: float
+    threshold: float | None
     p_value: float | None
     novel: bool
     parts: tuple[str, ...]
@@ -107,6 +108,7 @@ class Explanation:
     counterfactual: Counterfactual | None = None
     image: Any = None
     grid: Any = None
+    alpha: float | None = None
 
     def reasons(self, k: int | None = None) -> list[Reason]:
         """The parts that make the row novel, the strongest first; those that make it more normal are left out.
@@ -155,6 +157,7 @@ class Explanation:
             "novelty": _plain(self.novelty),
             "threshold": _plain(self.threshold),
             "p_value": _plain(self.p_value),
+            **({} if self.alpha is None else {"alpha": _plain(self.alpha)}),
             "novel": self.novel,
             "exact": self.exact,
             "reasons": [_plain(vars(reason)) for reason in self.reasons()],

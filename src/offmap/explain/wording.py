@@ -71,11 +71,19 @@ def _lines(explanation: Explanation) -> Iterator[str]:
 
 def _headline(explanation: Explanation) -> str:
     state = "novel" if explanation.novel else "normal"
+    return f"Row {explanation.row} is {state}: {_decision(explanation)}."
+
+
+def _decision(explanation: Explanation) -> str:
+    """What decided: the threshold of the novelty or, by class, the p-value."""
+    novelty = f"novelty {value_in_words(explanation.novelty)}"
+    p_value = "" if explanation.p_value is None else f"p-value {explanation.p_value:.2g}"
+    if explanation.threshold is None:
+        relation = "not above" if explanation.novel else "above"
+        return f"{p_value} by class, {relation} alpha {value_in_words(explanation.alpha)}; {novelty}"
     relation = "above" if explanation.novel else "not above"
-    p_value = "" if explanation.p_value is None else f"; p-value {explanation.p_value:.2g}"
-    threshold = value_in_words(explanation.threshold)
-    novelty = value_in_words(explanation.novelty)
-    return f"Row {explanation.row} is {state}: novelty {novelty}, {relation} the threshold {threshold}{p_value}."
+    decided = f"{novelty}, {relation} the threshold {value_in_words(explanation.threshold)}"
+    return f"{decided}; {p_value}" if p_value else decided
 
 
 def _table(reasons: Sequence[Reason]) -> Iterator[str]:
