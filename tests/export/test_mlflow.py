@@ -70,19 +70,22 @@ def test_named_columns_in_any_order(mlflow: Any, tmp_path: Path) -> None:
         loaded.predict(frame[["a", "b", "c"]])
 
 
-def test_tables_of_more_than_numbers(mlflow: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("calibration", [0.3, "cv"])
+def test_tables_of_more_than_numbers(mlflow: Any, tmp_path: Path, calibration: Any) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"paid": rng.normal(size=200), "country": rng.choice(["FR", "DE"], 200)})
-    model = MahalanobisDetector(**SHORT).fit(frame)
+    model = MahalanobisDetector(calibration=calibration, random_state=0).fit(frame)
     loaded = served(mlflow, model, tmp_path / "out")
     odd = pd.DataFrame({"paid": [0.1, None], "country": ["FR", "PE"]})
     assert_frame_equal(loaded.predict(odd), model.assess(odd).to_frame())
 
 
-def test_texts(mlflow: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("calibration", [0.3, "cv"])
+def test_texts(mlflow: Any, tmp_path: Path, calibration: Any) -> None:
     pytest.importorskip("sentence_transformers", reason="needs the extra text")
     texts = [f"{word} {n}" for n in range(20) for word in ("my card was stolen", "will it rain")]
-    model = MSPClassifier(encoder=TextEncoder(cache=False), epochs=2, **SHORT).fit(texts, ["card", "rain"] * 20)
+    classifier = MSPClassifier(encoder=TextEncoder(cache=False), epochs=2, calibration=calibration, random_state=0)
+    model = classifier.fit(texts, ["card", "rain"] * 20)
     loaded = served(mlflow, model, tmp_path / "out")
     found = loaded.predict(pd.DataFrame({"text": texts[:3]}))
     assert_frame_equal(found, model.assess(texts[:3]).to_frame())

@@ -33,7 +33,7 @@ class Columns(NamedTuple):
     @classmethod
     def of(cls, model: Any) -> Self:
         """The columns of a fitted model, by the names of its training data where it had any."""
-        roles, encoder = getattr(model, "roles_", {}), getattr(model, "encoder_", None)
+        roles, encoder = getattr(model, "roles_", {}), encoder_of(model)
         entity = (roles.get("entity") or "entity") if isinstance(model, EntityDetector) else None
         if isinstance(encoder, TextEncoder):
             return cls(text=roles.get("text") or "text", entity=entity)
@@ -53,3 +53,9 @@ class Columns(NamedTuple):
             return given.to_numpy() if isinstance(given, pd.DataFrame) else np.asarray(given)
         found = given.reindex(columns=self.features) if self.mixed else given[self.features]
         return found if hasattr(model, "feature_names_in_") or self.mixed else found.to_numpy()
+
+
+def encoder_of(model: Any) -> Any:
+    """The fitted encoder of a model, or of the first of its folds; None if it has none."""
+    first = (getattr(model, "members_", None) or [model])[0]
+    return getattr(first, "encoder_", None)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from offmap import __version__
 from offmap.base import OpenSetClassifier
 from offmap.data import TextEncoder
-from offmap.export.columns import Columns
+from offmap.export.columns import Columns, encoder_of
 from offmap.export.folders import new_folder
 from offmap.export.pyfunc import _load_pyfunc
 from offmap.onnx_graphs import required
@@ -72,7 +72,7 @@ def requirements_of(model: Any) -> list[str]:
         >>> requirements_of(ECODDetector())[0].partition("==")[0]
         'offmap'
     """
-    encoder = getattr(model, "encoder_", None)
+    encoder = encoder_of(model)
     extras = ["text"] if isinstance(encoder, TextEncoder) else []
     extras += ["export"] if isinstance(encoder, TextEncoder) and encoder.backend == "onnx" else []
     own = f"offmap[{','.join(extras)}]" if extras else "offmap"
