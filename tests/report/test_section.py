@@ -6,14 +6,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from offmap import metrics
+from offmap import Guarded, metrics
 from offmap.calibration import p_values
 from offmap.report import Sample, Section, SummaryTable, section_of
 from offmap.report.cards import cards
 from offmap.report.curves import operating_point
 from offmap.report.gallery import gallery
-from offmap.report.measures import title_of
+from offmap.report.markup import percent
+from offmap.report.measures import rate_interval, title_of
 from offmap.verdict import Verdict
 from tests.report.parts import Classifier, Distance, examples, page, section
 
@@ -133,7 +135,7 @@ def test_unlabelled_rows_have_flags_but_no_accuracy(empty: bool) -> None:
 def test_a_row_at_the_threshold_is_not_flagged_anywhere() -> None:
     scores = {"normal_novelty": np.array([0.0, 1.0, 1.0, 2.0]), "novel_novelty": np.array([1.0, 3.0])}
     tied = section(threshold=1.0, **scores, metrics={"flagged_rate": 0.25})
-    assert tied.flagged(tied.normal_novelty) == 1
+    assert tied.normal_flags.sum() == 1
     assert operating_point(tied) == (0.25, 0.5)
     assert '<div class="value">1</div>' in cards(tied)
     drawn = gallery(examples(rows=np.zeros((2, 4, 4)), novelty=np.array([1.0, 1.0])), threshold=1.0)
@@ -143,12 +145,45 @@ def test_a_row_at_the_threshold_is_not_flagged_anywhere() -> None:
         assert (drawn.count("<td>no</td>"), drawn.count("<td>yes</td>")) == (1, 1)
 
 
+def test_decisions_by_class_are_counted_drawn_and_told_instead_of_those_by_the_threshold() -> None:
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 200)
+    spread, centre = np.where(labels, 3, 1)[:, None], labels[:, None] * [12, 0]
+    rows, normal = (rng.normal(size=(400, 2)) * spread + centre for _ in range(2))
+    model = Guarded(LogisticRegression(), novelty_score="mahalanobis", by_class="predicted", random_state=0)
+    samples = [Sample.assessed(model.fit(rows, labels), X) for X in (normal, rng.normal(size=(60, 2)) * 2.5)]
+    made, (false_alarms, found) = section_of(model, *samples), (sample.verdict.novel for sample in samples)
+    assert (false_alarms != (made.normal_novelty > made.threshold)).any()
+    assert made.metrics["false_alarm_rate"] == false_alarms.mean() == made.normal_flags.mean()
+    assert operating_point(made) == (false_alarms.mean(), found.mean())
+    low, high = rate_interval(int(false_alarms.sum()), 400)
+    seen = page(made)
+    assert f"95% interval {percent(low)} to {percent(high)}" in seen.text
+    assert f"p-values by class: {percent(found.mean())} found, {percent(false_alarms.mean())}" in seen.text
+    assert "of all classes; p-values by class decide" in seen.text
+    assert "does not decide: rows are flagged by their p-value by class" in seen.row("threshold")[2]
+    mistakes = made.examples[1]
+    assert mistakes.flagged is not None
+    assert mistakes.flagged.all()
+    assert "<td>no</td>" not in gallery(mistakes, made.threshold)
+    unknown = section_of(model, samples[0])
+    assert f'<div class="value">{false_alarms.sum()}</div>' in cards(unknown)
+
+
+def test_given_decisions_mark_pictures_whatever_the_novelty() -> None:
+    shown = examples(rows=np.zeros((2, 4, 4)), novelty=np.array([1.0, 2.0]), flagged=np.array([True, False]))
+    drawn = gallery(shown, threshold=1.5)
+    assert [tile in drawn for tile in ('"tile flagged"', '"tile"')] == [True, True]
+    assert drawn.index('"tile flagged"') < drawn.index('"tile"')
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: section(normal_novelty=np.array([1.0, np.nan])), "normal_novelty must not hold NaN, got 1"),
         (lambda: section(normal_novelty=np.empty(0)), "normal_novelty must hold at least one row"),
         (lambda: section(novel_novelty=np.ones((2, 2))), r"novel_novelty must be one-dimensional, got shape \(2, 2\)"),
+        (lambda: section(normal_flagged=np.ones(3, bool)), r"normal_flagged must have one entry per row \(60\), got 3"),
         (lambda: examples(p_value=np.ones(3)), r"p_value must have one entry per row \(2\), got 3"),
         (lambda: examples(rows=np.ones(2)), r"rows must be images .* got an array of \(2,\)"),
         (lambda: examples(rows=np.ones((2, 3)), feature_names=["a"]), r"feature_names must have one .* \(3\), got 1"),

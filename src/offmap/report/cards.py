@@ -45,7 +45,7 @@ def _chosen(section: Section) -> Iterator[Card]:
     if "false_alarm_rate" in metrics:
         yield _false_alarms(section, metrics["false_alarm_rate"])
     if "recall" in metrics:
-        context = f"of {len(section.novel):,} novel rows lie above the threshold"
+        context = f"of {len(section.novel):,} novel rows are flagged"
         yield Card(label="Novel rows found", value=percent(metrics["recall"]), context=context)
     if "fpr95_novel" in metrics:
         context = "of normal rows flagged to find 95% of the novel (novel positive)"
@@ -55,7 +55,7 @@ def _chosen(section: Section) -> Iterator[Card]:
 
 
 def _false_alarms(section: Section, rate: float) -> Card:
-    low, high = rate_interval(section.flagged(section.normal_novelty), len(section.normal_novelty))
+    low, high = rate_interval(int(section.normal_flags.sum()), len(section.normal_novelty))
     context = f"95% interval {percent(low)} to {percent(high)}"
     if section.alpha is None:
         return Card(
@@ -70,7 +70,7 @@ def _false_alarms(section: Section, rate: float) -> Card:
 def _unlabelled(section: Section, rate: float) -> Iterator[Card]:
     rows = len(section.normal_novelty)
     yield Card(label="Rows scored", value=f"{rows:,}", context="of unknown truth")
-    flagged = section.flagged(section.normal_novelty)
+    flagged = int(section.normal_flags.sum())
     yield Card(label="Rows flagged", value=f"{flagged:,}", context=f"{percent(rate)} of the rows")
     if section.alpha is not None:
         context = f"rows flagged if all were normal ({percent(section.alpha)})"

@@ -23,11 +23,12 @@ WIDE_RANGE = 50.0
 
 
 def roc_figure(section: Section, prefix: str) -> Markup:
-    """Recall of novel rows against false alarms for every threshold, with the section's own marked."""
+    """Recall of novel rows against false alarms for every threshold, with the section's own decisions marked."""
     false_alarms, recall = operating_point(section)
+    decided_by = "p-values by class" if section.by_class else "this threshold"
     keys = [
         Key("all thresholds", NORMAL, "line"),
-        Key(f"this threshold: {percent(recall)} found, {percent(false_alarms)} false alarms", INK, "point"),
+        Key(f"{decided_by}: {percent(recall)} found, {percent(false_alarms)} false alarms", INK, "point"),
         Key("guessing", MUTED, "dotted"),
     ]
     return figure_element(inline_svg(draw_roc(section), prefix=prefix, description="ROC curve"), "ROC curve", keys)
@@ -58,9 +59,8 @@ def roc_curve(normal: FloatArray, novel: FloatArray) -> tuple[FloatArray, FloatA
 
 
 def operating_point(section: Section) -> tuple[float, float]:
-    """The share of normal rows and of novel rows above the threshold."""
-    normal, novel = section.normal_novelty, section.novel
-    return float(np.mean(normal > section.threshold)), float(np.mean(novel > section.threshold))
+    """The share of normal rows and of novel rows that are flagged."""
+    return float(np.mean(section.normal_flags)), float(np.mean(section.novel_flags))
 
 
 def training_figure(history: Mapping[str, Sequence[float]], prefix: str) -> Markup:

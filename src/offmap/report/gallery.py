@@ -18,21 +18,21 @@ MARKED_STRONGLY = 3
 
 
 def gallery(examples: Examples, threshold: float) -> Markup:
-    """The rows under their title."""
+    """The rows under their title; ``threshold`` flags them where the examples hold no decisions."""
     body = _DRAWN[examples.kind](examples, threshold)
     return element("div", element("h4", examples.title), body, class_="examples")
 
 
 def _images(examples: Examples, threshold: float) -> Markup:
     shown = pictures(np.asarray(examples.rows), [f"row {name}" for name in examples.index])
-    facts = _facts(examples)
+    facts, flags = _facts(examples), examples.flags(threshold)
     tiles = []
     for position, picture in enumerate(shown):
         lines = (element("span", f"{name} ", element("b", values[position])) for name, values in facts.items())
-        css_class = "tile flagged" if examples.novelty[position] > threshold else "tile"
+        css_class = "tile flagged" if flags[position] else "tile"
         tiles.append(element("li", picture, *lines, class_=css_class))
-    note = element("p", "A coloured edge marks rows above the threshold.", class_="note")
-    return join([element("ul", *tiles, class_="tiles"), *([note] if (examples.novelty > threshold).any() else [])])
+    note = element("p", "A coloured edge marks flagged rows.", class_="note")
+    return join([element("ul", *tiles, class_="tiles"), *([note] if flags.any() else [])])
 
 
 def _texts(examples: Examples, threshold: float) -> Markup:
@@ -150,7 +150,7 @@ def _heads(facts: Iterable[str]) -> list[Markup]:
 
 
 def _flagged(examples: Examples, threshold: float) -> dict[str, Sequence[str]]:
-    return {"flagged": ["yes" if novelty > threshold else "no" for novelty in examples.novelty]}
+    return {"flagged": ["yes" if flag else "no" for flag in examples.flags(threshold)]}
 
 
 def _with_reasons(rows: Iterable[list[str]], examples: Examples) -> Iterator[list[str]]:

@@ -136,6 +136,8 @@ def groups_of(section: Section) -> dict[str, FloatArray]:
 
 
 def _threshold_key(section: Section) -> Key:
+    if section.by_class:
+        return Key(f"threshold {number(section.threshold)} of all classes; p-values by class decide", INK, "dashed")
     promise = "" if section.alpha is None else f", set for {percent(section.alpha)} false alarms"
     return Key(f"threshold {number(section.threshold)}{promise}", INK, "dashed")
 

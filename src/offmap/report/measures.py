@@ -26,7 +26,7 @@ MEASURES: Mapping[str, Measure] = {
     "fpr95_normal": Measure(
         "FPR95, normal positive", "Share of novel rows accepted when 95% of the normal rows are.", "lower"
     ),
-    "promised_rate": Measure("promised rate", "The false-alarm rate that the threshold was set for."),
+    "promised_rate": Measure("promised rate", "The false-alarm rate that the model promises."),
     "false_alarm_rate": Measure("false alarms", "Share of normal test rows that were flagged."),
     "recall": Measure("recall", "Share of novel test rows that were flagged.", "higher"),
     "flagged_rate": Measure("flagged", "Share of scored rows that were flagged."),
@@ -49,7 +49,7 @@ def measure(normal: Verdict, novel: Verdict | None, promised_rate: float | None)
     Args:
         normal: The verdict on normal rows, or on all rows if the truth is unknown.
         novel: The verdict on novel rows; None if the truth is unknown.
-        promised_rate: The false-alarm rate that the threshold promises, if it promises one.
+        promised_rate: The false-alarm rate that the model promises, if it promises one.
 
     Example:
         >>> import numpy as np

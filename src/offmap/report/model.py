@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 Shown = Any
 Kind = Literal["images", "texts", "features", "table"]
 
@@ -23,6 +24,7 @@ class Examples:
         index: A name or number for each row.
         novelty: Novelty of each row.
         p_value: Conformal p-value of each row.
+        flagged: Whether each row is flagged; by default if its novelty lies above the section's threshold.
         truth: True label of each row, where known.
         entity: The entity of each row, for models that know entities.
         identity: What tells the rows apart, such as an id: name → one value per row.
@@ -38,6 +40,7 @@ class Examples:
     index: Sequence[int | str]
     novelty: FloatArray
     p_value: FloatArray | None = None
+    flagged: BoolArray | None = None
     truth: Sequence[object] | None = None
     entity: Sequence[object] | NDArray[Any] | None = None
     identity: Mapping[str, Sequence[object]] = field(default_factory=dict)
@@ -48,7 +51,7 @@ class Examples:
     normal_sd: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        for name in ("index", "novelty", "p_value", "truth", "entity", "predicted", "reasons"):
+        for name in ("index", "novelty", "p_value", "flagged", "truth", "entity", "predicted", "reasons"):
             _require_length(name, getattr(self, name), len(self.rows), "one entry per row")
         for name, values in self.identity.items():
             _require_length(f"identity[{name!r}]", values, len(self.rows), "one entry per row")
@@ -61,6 +64,10 @@ class Examples:
         """Whether the rows are images, texts, features or the cells of a table."""
         return kind_of(self.rows)
 
+    def flags(self, threshold: float) -> BoolArray:
+        """Whether each row is flagged, by ``threshold`` where nothing else was decided."""
+        return decided(self.flagged, self.novelty, threshold)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Section:
@@ -71,8 +78,11 @@ class Section:
         normal_novelty: Novelty of the normal test rows; of all scored rows when the truth is unknown.
         novel_novelty: Novelty of the novel test rows; ``None`` or empty when the truth is unknown.
         calibration_novelty: Novelty of the held-out rows that set the threshold.
-        threshold: Rows of a novelty above it are flagged.
-        alpha: The false-alarm rate that the threshold promises, if it promises one.
+        threshold: Rows of a novelty above it are flagged, unless decisions are given.
+        normal_flagged: Whether each normal test row is flagged; by default if it lies above the threshold.
+        novel_flagged: The same for the novel test rows.
+        by_class: Whether p-values by class decide, instead of the threshold.
+        alpha: The false-alarm rate that is promised, if one is.
         description: One sentence on the method.
         parameters: The method's parameters.
         history: Term of the objective → its value in each epoch.
@@ -85,6 +95,9 @@ class Section:
     novel_novelty: FloatArray | None = None
     calibration_novelty: FloatArray | None = None
     threshold: float
+    normal_flagged: BoolArray | None = None
+    novel_flagged: BoolArray | None = None
+    by_class: bool = False
     alpha: float | None = None
     description: str = ""
     parameters: Mapping[str, object] = field(default_factory=dict)
@@ -97,15 +110,23 @@ class Section:
             raise ValueError("normal_novelty must hold at least one row, got none")
         for name in ("normal_novelty", "novel_novelty", "calibration_novelty"):
             _require_scores(name, getattr(self, name))
+        for name, rows in (("normal_flagged", self.normal_novelty), ("novel_flagged", self.novel)):
+            _require_length(name, getattr(self, name), len(rows), "one entry per row")
 
     @property
     def novel(self) -> FloatArray:
         """Novelty of the novel rows: empty when the truth is unknown."""
         return np.empty(0) if self.novel_novelty is None else self.novel_novelty
 
-    def flagged(self, novelty: FloatArray) -> int:
-        """How many rows of that novelty are flagged; a row at the threshold is not."""
-        return int((novelty > self.threshold).sum())
+    @property
+    def normal_flags(self) -> BoolArray:
+        """Whether each normal row is flagged; a row at the threshold is not."""
+        return decided(self.normal_flagged, self.normal_novelty, self.threshold)
+
+    @property
+    def novel_flags(self) -> BoolArray:
+        """Whether each novel row is flagged."""
+        return decided(self.novel_flagged, self.novel, self.threshold)
 
     @property
     def truth_is_known(self) -> bool:
@@ -153,6 +174,11 @@ class Report:
     sections: Sequence[Section] = ()
     tables: Sequence[SummaryTable] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
+
+
+def decided(flagged: BoolArray | None, novelty: FloatArray, threshold: float) -> BoolArray:
+    """The decisions that were given or, without any, those by the threshold."""
+    return novelty > threshold if flagged is None else flagged
 
 
 def kind_of(rows: Shown) -> Kind:

@@ -12,6 +12,11 @@ from offmap.report.measures import MEASURES, title_of
 from offmap.report.model import Report, Section, SummaryTable
 from offmap.report.style import STYLE
 
+THRESHOLD_MEANINGS = {
+    False: "Rows with a higher novelty are flagged.",
+    True: "That of all classes together, which does not decide: rows are flagged by their p-value by class.",
+}
+"""What the threshold means, without and with p-values by class."""
 LONGEST_VALUE = 200
 """Characters of a parameter that are shown; some parameters are whole objects."""
 
@@ -116,7 +121,7 @@ def _panel(section: Section, prefix: str, *, alone: bool) -> Markup:
 
 def _metrics(section: Section) -> Markup:
     meanings = {name: measure.meaning for name, measure in MEASURES.items()}
-    rows = [["threshold", number(section.threshold), _words("Rows with a higher novelty are flagged.")]]
+    rows = [["threshold", number(section.threshold), _words(THRESHOLD_MEANINGS[section.by_class])]]
     rows += [[title_of(name), metric(value), _words(meanings.get(name, ""))] for name, value in section.metrics.items()]
     shown = table(["metric", "value", element("th", "meaning", class_="words", scope="col")], rows)
     return element("div", element("h4", "Metrics"), shown)

@@ -66,6 +66,7 @@ class Showcase:
             index=[f"{self._groups[group].name} {row}" if len(self._groups) > 1 else row for group, row in places],
             novelty=self._collected("novelty", places),
             p_value=self._collected("p_value", places),
+            flagged=self._collected("novel", places),
             truth=self._truth(places),
             entity=self._collected("entity", places),
             identity=self._identity(places),
