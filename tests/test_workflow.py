@@ -16,9 +16,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from offmap.base import Detector, OpenSetClassifier
 from offmap.data import Data
 from offmap.data.rows import as_texts
+from offmap.density import MahalanobisDetector, NearestNeighborDetector
 from offmap.errors import WorkFailed
 from offmap.metrics import auroc, open_set_summary
 from offmap.workflow import (
+    compare,
     configure,
     evaluate_model,
     fit_model,
@@ -50,6 +52,15 @@ def blobs(n: int, name: str = "blobs", kind: str = "ints", shift: float = 0.0) -
 @pytest.fixture(scope="module", params=CLASSES, ids=lambda cls: cls.__name__)
 def model(request: pytest.FixtureRequest) -> Any:
     return fit_model(small(request.param), blobs(300))
+
+
+def test_the_same_method_can_be_compared_with_other_parameters() -> None:
+    near, far = NearestNeighborDetector(n_neighbors=1), NearestNeighborDetector(n_neighbors=50)
+    lines = compare([near, far, MahalanobisDetector()], blobs(400), novel=blobs(60, shift=2.0), splits=2)
+    found = {line.method: line.auroc for line in lines}
+    assert sorted(found) == ["mahalanobis", "nearest-neighbor", "nearest-neighbor (2)"]
+    alone = compare([far], blobs(400), novel=blobs(60, shift=2.0), splits=2)
+    assert [line.auroc for line in alone] == [found["nearest-neighbor (2)"]] != [found["nearest-neighbor"]]
 
 
 def test_a_method_is_known_by_its_short_name(model: Any) -> None:

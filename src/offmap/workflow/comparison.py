@@ -24,7 +24,7 @@ class Standing(NamedTuple):
     """One line of the leaderboard.
 
     Args:
-        method: Name of the method.
+        method: Name of the method; the second of the same name is "name (2)".
         auroc: Mean AUROC over the splits.
         recall: Mean share of the novel rows that are flagged.
         false_alarms: Mean share of the normal test rows that are flagged.
@@ -71,12 +71,21 @@ def compare(
         raise ValueError("comparing needs novel rows: either classes to hold out, or rows that are novel")
     if splits < 2:
         raise ValueError(f"splits must be at least 2, to tell differences from noise; got {splits}")
-    found = {name_of(method): np.empty((splits, 3)) for method in estimators}
+    methods = _named(estimators)
+    found = {name: np.empty((splits, 3)) for name in methods}
     for seed in range(splits):
         parts = held_out_parts(data, hold_out, seed) if novel is None else _parted(data, novel, seed)
-        for method in estimators:
-            found[name_of(method)][seed] = _measured(clone(method).set_params(random_state=seed), *parts, roles)
+        for name, method in methods.items():
+            found[name][seed] = _measured(clone(method).set_params(random_state=seed), *parts, roles)
     return _ranked(found)
+
+
+def _named(estimators: Sequence[Estimator]) -> dict[str, Estimator]:
+    """The methods by name; the same method with other parameters is numbered."""
+    names = [name_of(method) for method in estimators]
+    counts = [names[: place + 1].count(name) for place, name in enumerate(names)]
+    numbered = [name if count == 1 else f"{name} ({count})" for name, count in zip(names, counts, strict=True)]
+    return dict(zip(numbered, estimators, strict=True))
 
 
 def _parted(data: Data, novel: Data, seed: int) -> tuple[Data, Data, Data]:
