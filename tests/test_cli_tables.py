@@ -95,6 +95,15 @@ def test_columns_can_be_kept(run: Run) -> None:
     assert {"input_novel", "novel"} < set(clash.frame)
 
 
+def test_reasons_that_are_kept_stay_beside_new_ones(run: Run, tmp_path: Path) -> None:
+    asked = ("--explain", "1", "--reference", "train.csv", "--keep", "all")
+    assert run("score", "model.safetensors", "today.csv", *asked, "--out", tmp_path / "first.csv").code == 0
+    done = run("score", "model.safetensors", tmp_path / "first.csv", *asked)
+    assert (done.code, done.err) == (0, "")
+    assert done.frame["input_reason_1"].tolist() == pd.read_csv(tmp_path / "first.csv")["reason_1"].tolist()
+    assert done.frame.columns[-1] == "reason_1"
+
+
 def test_numbers_that_are_kept_stay_numbers(run: Run, tmp_path: Path) -> None:
     written = ["-1.03", "+2", "-4e-05", "-.5", " -7", "-2+3", "-1.03\n", "-x"]
     pd.read_csv("today.csv").head(8).assign(note=written).to_csv(tmp_path / "new.csv", index=False)

@@ -67,7 +67,7 @@ class _Table:
             frame = score_rows(model, opened, new_entities=self.new_entities, top=self.top, verdict=verdict)
             if self.explain:
                 normal = None if self.reference is None else open_rows(model, self.reference, roles, scoring=True)
-                return frame.join(reasons_of(model, opened, normal, self.explain, frame["row"].tolist()), on="row")
+                return _with_reasons(frame, reasons_of(model, opened, normal, self.explain, frame["row"].tolist()))
             return frame
         except NoRows as empty:
             return no_scores(model, list(empty.kept))
@@ -134,6 +134,11 @@ def score(
         tell(f"wrote {rows} rows to {out}, {novel} of them novel")
     if as_json:
         terminal.write(terminal.to_json({"out": str(out), "rows": rows, "novel": novel}))
+
+
+def _with_reasons(frame: "pd.DataFrame", reasons: "pd.DataFrame") -> "pd.DataFrame":
+    """The scores and the reasons beside them; a kept column of the same name gets the prefix ``input_``."""
+    return frame.rename(columns={name: f"input_{name}" for name in reasons.columns}).join(reasons, on="row")
 
 
 def _require_used(reference: str | None, explain: int, as_json: bool, as_lines: bool, out: Path | None) -> None:
