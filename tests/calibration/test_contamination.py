@@ -9,7 +9,7 @@ from sklearn.neighbors import LocalOutlierFactor
 
 from offmap import Calibrated, Guarded
 from offmap.calibration import CalibrationWarning, Promise
-from offmap.calibration.contamination import rows_to_keep
+from offmap.calibration.contamination import looks_normal, rows_to_keep
 from offmap.calibration.notices import warn_of_uncovered
 from offmap.calibration.split import Split
 from offmap.collaborative import EntityForestDetector
@@ -93,6 +93,14 @@ def test_auto_leaves_out_what_is_more_than_three_interquartile_ranges_above_the_
     novelty = np.r_[np.tile(np.arange(100.0), 2), 180.0, 190.0, 260.0, 270.0]
     kept = rows_to_keep(lambda split: novelty[split.held_out], len(novelty), "auto", np.random.default_rng(0))
     assert sorted(set(range(len(novelty))) - set(kept.tolist())) == [202, 203]
+
+
+@pytest.mark.parametrize("infinite", [1, 30, 99])
+def test_auto_measures_finite_scores_and_leaves_infinite_ones_out(infinite: int) -> None:
+    novelty = np.r_[np.arange(100.0 - infinite), np.full(infinite, np.inf)]
+    assert looks_normal(novelty, "auto").tolist() == [True] * (100 - infinite) + [False] * infinite
+    with pytest.raises(ValueError, match=r'contamination="auto" needs finite scores.* all 9 rows.* as a share'):
+        looks_normal(np.full(9, np.inf), "auto")
 
 
 def test_copies_are_noticed() -> None:

@@ -68,12 +68,23 @@ def looks_normal(novelty: FloatArray, contamination: Contamination) -> NDArray[n
         array([ True, False,  True,  True])
     """
     if contamination == "auto":
-        low, high = np.quantile(novelty, [0.25, 0.75])
-        return novelty <= high + 3 * (high - low)
+        return novelty <= _limit(novelty)
     order = np.argsort(novelty, kind="stable")
     ordinary = np.ones(len(novelty), dtype=bool)
     ordinary[order[len(order) - round(float(contamination) * len(order)) :]] = False
     return ordinary
+
+
+def _limit(novelty: FloatArray) -> float:
+    """Three interquartile ranges above the third quartile; infinite scores have no distance to measure."""
+    finite = novelty[np.isfinite(novelty)]
+    if not len(finite):
+        raise ValueError(
+            f'contamination="auto" needs finite scores, and those of all {len(novelty)} rows are infinite; scale the '
+            "rows, or give contamination as a share"
+        )
+    low, high = np.quantile(finite, [0.25, 0.75])
+    return float(high + 3 * (high - low))
 
 
 def trimmed_rate(rate: float, trimmed: float) -> float:
