@@ -152,6 +152,9 @@ WRONG = {
     "known has 0 samples": {"known": np.empty((0, 3))},
     "known must be rows of numbers; encode texts first": {"features": lambda rows: [["text"]] * len(rows)},
     "known holds NaN or infinity in row 0": {"features": lambda rows: rows * np.nan},
+    "features must return one row of numbers per row; got 299 for 300 rows of known": {
+        "features": lambda rows: rows[:-1]
+    },
     "neighbors": {"neighbors": 0},
     "alpha": {"alpha": 1.5},
     "put the LogisticRegression into Calibrated or Guarded": {"model": LogisticRegression()},

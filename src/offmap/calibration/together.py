@@ -112,11 +112,15 @@ def pooled_novelty(novelty: FloatArray, features: FloatArray, neighbors: int = 1
 def _features(model: Any, name: str, X: Any, features: Features | None) -> FloatArray:
     """What neighbours are found by: the given features, those of the model's encoder, or the rows as they are."""
     encoder = getattr((model._members() or (model,))[0], "encoder_", None)
+    rows = row_count(X)
     if features is not None:
         X = features(X)
     elif encoder is not None:
         X = encoder.transform(X)
-    return feature_rows(name, X.toarray() if issparse(X) else X)  # type: ignore[attr-defined] # every sparse matrix has it
+    found = feature_rows(name, X.toarray() if issparse(X) else X)  # type: ignore[attr-defined] # every sparse matrix has it
+    if len(found) != rows:
+        raise ValueError(f"features must return one row of numbers per row; got {len(found)} for {rows} rows of {name}")
+    return found
 
 
 def _promise(known: FloatArray, pooled: FloatArray, alpha: float | Literal["auto"], default: float) -> Promise:
