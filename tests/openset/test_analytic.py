@@ -213,5 +213,10 @@ def test_thresholds_by_class_follow_and_cross_validation_is_refused() -> None:
     classifier.partial_fit(X[y == 3], y[y == 3])
     assert classifier.predict(X[y == 3]).tolist().count(3) > 45
     crossed = model(rule="calibrated", calibration="cv").fit(X[y < 3], y[y < 3])
-    with pytest.raises(ValueError, match="calibration as a share"):
-        crossed.partial_fit(X, y)
+    for method in ("partial_fit", "remove_rows", "left_out_novelty", "fit_shard"):
+        with pytest.raises(ValueError, match=f"{method} needs one model; fit with calibration as a share"):
+            getattr(crossed, method)(X[:5], y[:5])
+    with pytest.raises(ValueError, match="remove_class needs one model; fit with calibration as a share"):
+        crossed.remove_class(0)
+    with pytest.raises(ValueError, match="calibrate_again needs one model; fit with calibration as a share"):
+        crossed.calibrate_again()

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from offmap.arrays import FloatArray, Rows, to_tensor
 from offmap.calibration.classifier_contract import Classification
+from offmap.calibration.cv import require_one_model
 from offmap.labels import known_classes
 from offmap.openset.adapter import fit_scale
 from offmap.openset.analytic_network import AnalyticNetwork
@@ -103,6 +104,7 @@ class AnalyticClassifier(IncrementalClassifier):
             X: Training rows.
             y: Their classes.
         """
+        require_one_model(self, "left_out_novelty")
         rows, codes = self._checked(X), self._known_codes(X, y)
         with torch.inference_mode():
             found = self.network_.left_out(to_tensor(rows, self.device), torch.from_numpy(codes).to(self.device))
@@ -111,6 +113,7 @@ class AnalyticClassifier(IncrementalClassifier):
     def remove_class(self, label: Any) -> Self:
         """Forgets a class: the model is then what it would be if the class had never been learnt."""
         check_is_fitted(self, "promise_")
+        require_one_model(self, "remove_class")
         place = self._place_to_remove(label)
         gone = self.row_labels_ == self.classes_[place]
         rows = torch.from_numpy(self.rows_[gone]).to(self.device)
@@ -132,6 +135,7 @@ class AnalyticClassifier(IncrementalClassifier):
             y: The classes that they were learnt as.
         """
         check_is_fitted(self, "promise_")
+        require_one_model(self, "remove_rows")
         rows, codes = self._checked(X), self._known_codes(X, y)
         gone = self._places_of(rows, self.classes_[codes]) if self.keep_rows else []
         removed = to_tensor(rows, self.device), torch.from_numpy(codes).to(self.device)
@@ -161,6 +165,7 @@ class AnalyticClassifier(IncrementalClassifier):
             y: Their classes, known or new.
         """
         check_is_fitted(self, "promise_")
+        require_one_model(self, "fit_shard")
         shard = copy(self)
         shard.network_ = self.network_.emptied()
         shard.rows_, shard.row_labels_ = self.rows_[:0], self.row_labels_[:0]

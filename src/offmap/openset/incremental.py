@@ -15,6 +15,7 @@ from torch import Tensor
 from offmap.arrays import Rows, to_tensor
 from offmap.base import OpenSetClassifier
 from offmap.calibration.classifier_contract import Classification
+from offmap.calibration.cv import require_one_model
 from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.split import hold_out as split_rows
 from offmap.labels import check_labels, known_classes
@@ -52,8 +53,7 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         """
         if not hasattr(self, "promise_"):
             return self.fit(X, y)
-        if self.calibration == "cv":
-            raise ValueError('partial_fit needs rows held out from one model; give calibration as a share, not "cv"')
+        require_one_model(self, "partial_fit")
         rows, labels = self._checked(X), self._checked_labels(X, y)
         merged = self._with_new(labels)
         codes, old = np.searchsorted(merged, labels), np.searchsorted(merged, self.classes_)
@@ -118,6 +118,7 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
 
     def calibrate_again(self) -> None:
         """Sets the threshold on the held-out rows of all fits, as the model scores them now."""
+        require_one_model(self, "calibrate_again")
         own = self.own_threshold if self.rule == "own" else None
         nothing = Classification(np.empty((0, len(self.classes_))), np.empty(0))
         found = self._scored(self.held_out_rows_) if len(self.held_out_rows_) else nothing
