@@ -27,6 +27,7 @@ from offmap.arrays import (
     trial_rows,
 )
 from offmap.calibration.contract import forget_fit
+from offmap.calibration.cv import first_member
 from offmap.calibration.promise import Promise
 from offmap.calibration.surprise import surprise_steps
 from offmap.data.module_encoder import ModuleEncoder
@@ -145,6 +146,11 @@ class OpenWorldEstimator(BaseEstimator, ABC):
             raise ValueError("random_state must be an integer on several processes, which must draw the same numbers")
         self.history_: History = {}
         return as_generator(self.random_state)
+
+
+def encoder_of(model: Any) -> Any:
+    """The fitted encoder of a model, or of the first of its folds; None if it has none."""
+    return getattr(first_member(model), "encoder_", None)
 
 
 def _flat(images: Rows) -> Rows:

@@ -2,8 +2,10 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 from typer.testing import CliRunner
 
 from offmap.commands.app import app
@@ -41,10 +43,11 @@ def test_the_wrong_file_for_the_state_is_named(tmp_path: Path) -> None:
     assert "must end in .safetensors" in str(ended.exception)
 
 
-def test_a_state_goes_on_with_its_own_model_and_level(tmp_path: Path) -> None:
+@pytest.mark.parametrize("calibration", [0.5, "cv"])
+def test_a_state_goes_on_with_its_own_model_and_level(tmp_path: Path, calibration: Any) -> None:
     rng = np.random.default_rng(0)
     for seed, name in enumerate(("model.safetensors", "other.safetensors")):
-        ECODDetector(calibration=0.5, random_state=seed).fit(rng.normal(size=(100, 3))).save(tmp_path / name)
+        ECODDetector(calibration=calibration, random_state=seed).fit(rng.normal(size=(100, 3))).save(tmp_path / name)
     np.save(tmp_path / "rows.npy", rng.normal(size=(20, 3)))
 
     def run(model: str, *options: str) -> str:

@@ -61,6 +61,11 @@ def _require_training_rows(splits: list[Split]) -> None:
         raise ValueError('calibration="cv" leaves fewer than 2 rows to train on; give more rows')
 
 
+def first_member(model: Any) -> Any:
+    """The model of the first fold where there are folds, else the model itself."""
+    return next(iter(getattr(model, "members_", ())), model)
+
+
 def require_one_model(model: Any, question: str) -> None:
     """Raises a ``ValueError`` for models of folds, where a question has an answer for one model only."""
     if getattr(model, "members_", ()):

@@ -12,8 +12,8 @@ from offmap.commands.options import Entity, Label, Model, Quiet, Text, Trust
 from offmap.outputs import require_writable
 
 if TYPE_CHECKING:
-    from offmap.arrays import FloatArray
     from offmap.monitor import DriftMonitor
+    from offmap.workflow.fitting import Estimator
 
 
 def monitor(
@@ -42,7 +42,7 @@ def monitor(
 
     with terminal.messages(quiet) as tell:
         loaded = load_model(model, trust or ())
-        watched = _opened(state, level, loaded.calibration_novelty_)
+        watched = _opened(state, level, loaded)
         novelty = assess(loaded, open_rows(loaded, stream, roles_of(text, label, entity), scoring=True)).novelty
         with terminal.standard_output() as output:
             for start in range(0, len(novelty), every):
@@ -55,16 +55,17 @@ def monitor(
         tell(str(watched.drift))
 
 
-def _opened(state: Path | None, level: float | None, calibration: "FloatArray") -> "DriftMonitor":
-    from offmap.monitor import DriftMonitor
+def _opened(state: Path | None, level: float | None, model: "Estimator") -> "DriftMonitor":
+    from offmap.monitor import DriftMonitor, fold_novelty
 
+    calibration, folds = model.calibration_novelty_, fold_novelty(model)
     if state is None or not state.exists():
         started = DriftMonitor(random_state=0) if level is None else DriftMonitor(level=level, random_state=0)
-        return started.fit(calibration)
+        return started.fit(calibration, folds=folds)
     watched = DriftMonitor.load(state)
     if level not in (None, watched.level):
         raise ValueError(f"--level must be that of {state}, {watched.level:g}; leave it out, or name a new --state")
-    if not watched.started_with(calibration):
+    if not watched.started_with(calibration, folds):
         raise ValueError(f"{state} was started with another model or other calibration rows; name a new --state")
     return watched
 

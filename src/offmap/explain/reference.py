@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from offmap.arrays import unshifted
+from offmap.calibration.cv import first_member
 from offmap.calibration.foreign import row_count
 from offmap.density import NearestNeighborDetector
 
@@ -33,11 +34,6 @@ def reference_rows(model: Any, reference: Any) -> Any:
 def scoring_model(model: Any) -> Any:
     """The model whose novelty it is: what ``Calibrated`` wraps, or the model itself."""
     return scoring_model(model.estimator_) if hasattr(model, "estimator_") else model
-
-
-def first_member(model: Any) -> Any:
-    """The model of the first fold where there are folds, else the model itself."""
-    return next(iter(getattr(model, "members_", ())), model)
 
 
 def fitted_part(model: Any) -> Any:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from offmap.collaborative.base import EntityDetector
 from offmap.data import TableEncoder, TextEncoder
+from offmap.estimator import encoder_of
 
 
 class Columns(NamedTuple):
@@ -53,9 +54,3 @@ class Columns(NamedTuple):
             return given.to_numpy() if isinstance(given, pd.DataFrame) else np.asarray(given)
         found = given.reindex(columns=self.features) if self.mixed else given[self.features]
         return found if hasattr(model, "feature_names_in_") or self.mixed else found.to_numpy()
-
-
-def encoder_of(model: Any) -> Any:
-    """The fitted encoder of a model, or of the first of its folds; None if it has none."""
-    first = (getattr(model, "members_", None) or [model])[0]
-    return getattr(first, "encoder_", None)

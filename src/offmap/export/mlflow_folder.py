@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from offmap import __version__
 from offmap.base import OpenSetClassifier
 from offmap.data import TextEncoder
-from offmap.export.columns import Columns, encoder_of
+from offmap.estimator import encoder_of
+from offmap.export.columns import Columns
 from offmap.export.folders import new_folder
 from offmap.export.pyfunc import _load_pyfunc
 from offmap.onnx_graphs import required

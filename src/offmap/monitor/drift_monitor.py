@@ -21,7 +21,7 @@ from offmap.random_state import draw_seed
 
 _FORMAT = "offmap.monitor.DriftMonitor"
 _SCHEMA = 1
-_STATE = ("past_", "log_capital_", "shares_", "path_", "alarm_row_", "since_", "seed_")
+_STATE = ("past_", "folds_", "log_capital_", "shares_", "path_", "alarm_row_", "since_", "seed_")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -131,7 +131,7 @@ class DriftMonitor(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the whole state to one safetensors file; ``DriftMonitor.load`` goes on where it stopped."""
         check_is_fitted(self, "past_")
-        state = {name: getattr(self, name) for name in (*_STATE, "folds_")}
+        state = {name: getattr(self, name) for name in _STATE}
         content = {"format": _FORMAT, "schema": _SCHEMA, "parameters": self.get_params(), "state": state}
         tensorfile.write(path, content)
 
@@ -156,8 +156,6 @@ class DriftMonitor(BaseEstimator):
         parameters.check(monitor)
         for name in _STATE:
             setattr(monitor, name, state[name])
-        # Files of earlier releases do not hold it.
-        monitor.folds_ = state.get("folds_", np.empty(0))
         monitor._check_state()
         return monitor
 

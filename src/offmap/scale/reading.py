@@ -20,10 +20,10 @@ from offmap.data.decoding import decoding
 from offmap.data.roles import Roles
 from offmap.data.table.problems import raise_problems, repeated_columns
 from offmap.data.table_batches import cells_in_batches
+from offmap.estimator import encoder_of
 from offmap.scale.parts import BATCH_ROWS, columns_of
 from offmap.scale.sources import Source, SourceFile
 from offmap.workflow import Estimator, NewEntities
-from offmap.workflow.fitting import encoder_of
 from offmap.workflow.scoring import scoring_roles
 
 

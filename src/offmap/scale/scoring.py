@@ -10,12 +10,11 @@ from offmap.collaborative.base import EntityDetector
 from offmap.data.rows import Data
 from offmap.data.tables import require_integers, rows_of
 from offmap.errors import reason_of
-from offmap.estimator import OpenWorldEstimator
+from offmap.estimator import OpenWorldEstimator, encoder_of
 from offmap.numeric_rows import require_finite
 from offmap.scale.parts import Part
 from offmap.scale.reading import Reading
 from offmap.workflow import Estimator
-from offmap.workflow.fitting import encoder_of
 from offmap.workflow.scoring import assess_places
 
 

@@ -15,12 +15,12 @@ from offmap.collaborative.base import EntityDetector
 from offmap.data import Data, TableEncoder
 from offmap.data.roles import Roles
 from offmap.data.table.cells import as_numbers
+from offmap.estimator import encoder_of
 from offmap.service.problems import Problem
 from offmap.service.rows import numbers, reads_texts, rows_from_json
 from offmap.service.settings import Limits
 from offmap.service.uploads import MULTIPART, TYPES, media_type, read_upload, spooled
 from offmap.workflow import Estimator
-from offmap.workflow.fitting import encoder_of
 
 JSON = "application/json"
 _ROWS = ("rows", "texts", "entities")

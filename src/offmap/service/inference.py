@@ -12,6 +12,7 @@ from offmap import __version__
 from offmap.base import OpenSetClassifier
 from offmap.collaborative.base import EntityDetector
 from offmap.data import TableEncoder
+from offmap.estimator import encoder_of
 from offmap.service import openapi, schemas, tensors
 from offmap.service.given import parse
 from offmap.service.models import Loaded, Models
@@ -19,7 +20,6 @@ from offmap.service.problems import Problem
 from offmap.service.rows import cells, numbers, reads_texts, require_few, texts
 from offmap.verdict import Verdict
 from offmap.workflow import Estimator
-from offmap.workflow.fitting import encoder_of
 
 router = APIRouter(prefix="/v2", tags=["Open Inference Protocol"])
 _ROWS, _ENTITIES = "rows", "entities"

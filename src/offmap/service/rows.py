@@ -12,10 +12,10 @@ from offmap.data import TableEncoder
 from offmap.data.module_encoder import ModuleEncoder
 from offmap.data.rows import as_texts
 from offmap.errors import short_repr
+from offmap.estimator import encoder_of
 from offmap.numeric_rows import first_not_finite
 from offmap.service.problems import Problem
 from offmap.workflow import Estimator
-from offmap.workflow.fitting import encoder_of
 
 
 def reads_texts(model: Estimator) -> bool:

@@ -18,6 +18,7 @@ from offmap.data import Data, TableEncoder, TextEncoder
 from offmap.data.roles import Roles
 from offmap.data.table import require_sound
 from offmap.errors import WorkFailed, reason_of
+from offmap.estimator import encoder_of
 
 Estimator = Detector | OpenSetClassifier | EntityDetector
 
@@ -113,12 +114,6 @@ def entities_of(estimator: EntityDetector, data: Data) -> NDArray[Any]:
             "--entity COLUMN, an .npz file the key y, a folder of images one sub-folder per entity"
         )
     return data.y
-
-
-def encoder_of(model: Estimator) -> Any:
-    """The fitted encoder of a model, or of the first of its folds; None if it has none."""
-    first = (getattr(model, "members_", None) or [model])[0]
-    return getattr(first, "encoder_", None)
 
 
 def summary_of(model: Estimator) -> dict[str, Any]:

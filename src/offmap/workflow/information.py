@@ -6,7 +6,8 @@ from typing import Any
 
 from offmap import tensorfile
 from offmap.data import TableEncoder
-from offmap.workflow.fitting import Estimator, encoder_of, load_model, summary_of
+from offmap.estimator import encoder_of
+from offmap.workflow.fitting import Estimator, load_model, summary_of
 
 
 def information_on(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> dict[str, Any]:

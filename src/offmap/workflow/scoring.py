@@ -15,9 +15,10 @@ from offmap.data import Data, TableEncoder, TextEncoder
 from offmap.data.cell_types import is_text, typed
 from offmap.data.roles import Roles
 from offmap.data.table.columns import GAP
+from offmap.estimator import encoder_of
 from offmap.verdict import Verdict
 from offmap.workflow.entities import NewEntities, assess_entities, suggest_for_entities
-from offmap.workflow.fitting import Estimator, encoder_of, entities_of
+from offmap.workflow.fitting import Estimator, entities_of
 
 
 def assess(model: Estimator, data: Data) -> Verdict:
