@@ -170,6 +170,8 @@ class AnalyticClassifier(IncrementalClassifier):
         shard.network_ = self.network_.emptied()
         shard.rows_, shard.row_labels_ = self.rows_[:0], self.row_labels_[:0]
         shard._keep_held_out(self.held_out_rows_[:0], self.held_out_labels_[:0])
+        shard.uncovered_ = [str(name) for name in self.classes_]
+        shard.__dict__.pop("uncovered_before_", None)
         return shard.partial_fit(X, y)
 
     def merged_with(self, others: Sequence[Self]) -> Self:
@@ -193,12 +195,19 @@ class AnalyticClassifier(IncrementalClassifier):
             np.concatenate([model.held_out_rows_ for model in models]),
             np.concatenate([model.held_out_labels_ for model in models]),
         )
+        merged._leave_recalibration()
+        covered = {name for model in models for name in model._covered_classes()}
+        merged.uncovered_ = [name for name in map(str, merged.classes_) if name not in covered]
         merged.calibrate_again()
         return merged
 
     def _learnt_classes(self) -> NDArray[Any]:
         """The classes that have rows; a shard knows others by name only."""
         return self.classes_[self.network_.counts.cpu().numpy() > 0.5]
+
+    def _covered_classes(self) -> set[str]:
+        """The classes that have rows and are covered by the held-out ones."""
+        return {*map(str, self._learnt_classes())} - {*self._uncovered_by_held_out()}
 
     def _place_to_remove(self, label: Any) -> int:
         found = np.flatnonzero(self.classes_ == label)

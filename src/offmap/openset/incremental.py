@@ -15,9 +15,12 @@ from torch import Tensor
 from offmap.arrays import Rows, to_tensor
 from offmap.base import OpenSetClassifier
 from offmap.calibration.classifier_contract import Classification
+from offmap.calibration.conformal import CalibrationWarning
 from offmap.calibration.cv import require_one_model
 from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.split import hold_out as split_rows
+from offmap.calibration.split import uncovered
+from offmap.errors import warn_caller
 from offmap.labels import check_labels, known_classes
 from offmap.random_state import as_generator, draw_seed, local_seed
 
@@ -30,6 +33,8 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         held_out_rows_: The rows that set the threshold, of all classes learnt so far; they are scored again after
             each ``partial_fit``, because the novelty of a row changes with what the model knows.
         held_out_labels_: Their classes.
+        uncovered_: Classes of which no row could be held out, in any lesson; the promise does not cover them.
+        uncovered_before_: What ``uncovered_`` was before ``recalibrate``, as long as its rows set the threshold.
         rows_: Training rows that later lessons need; which ones is up to the method.
         row_labels_: Their classes.
     """
@@ -59,6 +64,8 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         codes, old = np.searchsorted(merged, labels), np.searchsorted(merged, self.classes_)
         rng = as_generator(self.random_state)
         train, held_out = self._new_split(codes, rng, calibrate)
+        self._leave_recalibration()
+        self.uncovered_ = self._uncovered_after(codes, merged, len(held_out) > 0)
         self.classes_ = merged
         self._copy_network()
         with local_seed(draw_seed(rng)):
@@ -70,6 +77,48 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
         self.calibrate_again()
         return self
 
+    def recalibrate(self, X: Any, y: Any = None) -> Self:
+        """The same fitted model with threshold and p-values set by other rows, which it must **not** have seen.
+
+        A model that learns or forgets later scores rows otherwise: recalibrate it again then.
+
+        Args:
+            X: Rows of known classes.
+            y: Their classes, which ``by_class`` needs. They are checked: a row of another class is novel itself.
+        """
+        model = super().recalibrate(X, y)
+        model.uncovered_before_ = self._uncovered_by_held_out()
+        return model
+
+    def _leave_recalibration(self) -> None:
+        """Returns to what the held-out rows cover, and warns if the rows of ``recalibrate`` set the threshold."""
+        if not hasattr(self, "uncovered_before_"):
+            return
+        self.uncovered_ = self._uncovered_by_held_out()
+        del self.uncovered_before_
+        warn_caller(
+            "the model changes, so that the rows of recalibrate no longer set its threshold: the rows held out by fit "
+            "and partial_fit do; call recalibrate again",
+            CalibrationWarning,
+        )
+
+    def _uncovered_by_held_out(self) -> list[str]:
+        found: list[str] = getattr(self, "uncovered_before_", getattr(self, "uncovered_", []))
+        return found
+
+    def _uncovered_after(self, codes: NDArray[np.int64], classes: NDArray[Any], held_out: bool) -> list[str]:
+        """Classes of which no row was held out before a lesson, nor could be in it.
+
+        Args:
+            codes: The class of each row of the lesson, as a place in ``classes``.
+            classes: All classes, old and new.
+            held_out: Whether rows of the lesson were held out.
+        """
+        new = classes[~np.isin(classes, self.classes_)]
+        drawn = classes[np.setdiff1d(codes, uncovered(codes))] if held_out else classes[:0]
+        lacking = {*self._uncovered_by_held_out(), *map(str, new)} - {*map(str, drawn)}
+        return [name for name in map(str, classes) if name in lacking]
+
     def _copy_network(self) -> None:
         """Makes a network that may be changed; the present one may be shared with a model that ``at`` returned."""
         self.network_: Any = deepcopy(self.network_)
@@ -80,6 +129,8 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
             classes = getattr(self, labels)
             if len(getattr(self, rows)) != len(classes) or not np.isin(classes, self.classes_).all():
                 raise ValueError(f"{labels} must hold one known class per row of {rows}")
+        if not all(isinstance(name, str) for name in self._uncovered_by_held_out()):
+            raise ValueError("uncovered_ and uncovered_before_ must hold the names of classes")
         super()._check_fitted()
 
     def _checked_labels(self, X: Any, y: ArrayLike) -> NDArray[Any]:
@@ -119,6 +170,9 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
     def calibrate_again(self) -> None:
         """Sets the threshold on the held-out rows of all fits, as the model scores them now."""
         require_one_model(self, "calibrate_again")
+        self._leave_recalibration()
+        known = {*map(str, self.classes_)}
+        self.uncovered_ = [name for name in self._uncovered_by_held_out() if name in known]
         own = self.own_threshold if self.rule == "own" else None
         nothing = Classification(np.empty((0, len(self.classes_))), np.empty(0))
         found = self._scored(self.held_out_rows_) if len(self.held_out_rows_) else nothing
