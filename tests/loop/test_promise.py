@@ -170,3 +170,14 @@ def test_a_taught_class_without_a_held_out_row_is_covered_by_those_of_the_others
                 assert world.status().promise == "not promised for 1 learnt class: label audit rows and learn again"
                 return
     raise AssertionError("every split held a row of the rare class out")
+
+
+def test_enough_audit_rows_cover_the_classes_of_lessons() -> None:
+    rng = np.random.default_rng(0)
+    draw = partial(drawn, 3 * rng.normal(size=(3, 12)), rng)
+    model = AnalyticClassifier(width=150, alpha=0.1, calibration=0.5, random_state=0).fit(*draw([0, 1], 60))
+    model.partial_fit(*draw([2], 60), calibrate=False)
+    calibrate(model, *draw([0, 1, 2], 2))
+    assert "does not cover" in model.promise_in_words
+    calibrate(model, *draw([0, 1, 2], 20))
+    assert "does not cover" not in model.promise_in_words

@@ -117,6 +117,9 @@ def calibrate(
     answers, seen = np.asarray(labels), np.asarray(trained or [False] * len(labels))
     known = np.isin(answers, model.classes_) if X is not None else np.empty(0, bool)
     audits, needed = int(known.sum()), rows_needed(model.alpha)
+    if audits >= needed:
+        # A random sample of the stream speaks for the classes that lessons held no rows of.
+        model.uncovered_ = []
     if model.rule == "own" or not (len(uncovered) or audits >= needed):
         return _said(model, audits, 0)
     if X is not None and stream is not None and audits:
