@@ -34,7 +34,6 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
             each ``partial_fit``, because the novelty of a row changes with what the model knows.
         held_out_labels_: Their classes.
         uncovered_: Classes of which no row could be held out, in any lesson; the promise does not cover them.
-        uncovered_before_: What ``uncovered_`` was before ``recalibrate``, as long as its rows set the threshold.
         rows_: Training rows that later lessons need; which ones is up to the method.
         row_labels_: Their classes.
     """
@@ -87,6 +86,7 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
             y: Their classes, which ``by_class`` needs. They are checked: a row of another class is novel itself.
         """
         model = super().recalibrate(X, y)
+        # Kept as long as these rows set the threshold, and in files: what the held-out rows do not cover.
         model.uncovered_before_ = self._uncovered_by_held_out()
         return model
 
