@@ -5,6 +5,7 @@ differently, and training amplifies that: there a run may differ by three standa
 """
 
 import math
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -101,10 +102,10 @@ def compared(metrics: Collection[str]) -> list[str]:
     """The metrics that must come out the same.
 
     Example:
-        >>> compared(["auroc", "seconds", "ms to add one", "rows / s"])
+        >>> compared(["auroc", "seconds", "ms to add one", "rows / s", "seconds_z"])
         ['auroc']
     """
-    return [metric for metric in metrics if not _TIMES & set(metric.replace(",", " ").split())]
+    return [metric for metric in metrics if not _TIMES & set(re.split(r"[ ,_]+", metric))]
 
 
 def comes_out(cell: Cell, fresh: Run) -> bool:
