@@ -44,17 +44,17 @@ def in_words(model: Any) -> str:
 def at_most_or_about(model: Any) -> str:
     """How the promised rate is kept: "at most" is exact; by CV+ and by the actual class it is "about" that rate."""
     by_class = getattr(model, "class_promise_", None)
-    return "about" if _by_folds(model) or (by_class is not None and by_class.by == "actual") else "at most"
+    return "about" if calibrated_by_folds(model) or (by_class is not None and by_class.by == "actual") else "at most"
 
 
-def _by_folds(model: Any) -> bool:
+def calibrated_by_folds(model: Any) -> bool:
     """Whether the models of folds calibrate. Rows that recalibrate have trained none of them: they were held out."""
     held_out = model.calibration_novelty_
     return hasattr(model, "members_") and np.array_equal(held_out, surprise_steps(len(held_out)))
 
 
 def _main(model: Any, rate: str, n: int) -> str:
-    if _by_folds(model):
+    if calibrated_by_folds(model):
         return (
             f"A normal row is flagged with a probability of about {rate} ({n} rows, {len(model.members_)} models; at "
             "most twice as much is proven)."

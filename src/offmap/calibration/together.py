@@ -24,6 +24,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from offmap.arrays import FloatArray
 from offmap.calibration.conformal import p_values
+from offmap.calibration.cv import first_member
 from offmap.calibration.foreign import require_spread, row_count
 from offmap.calibration.promise import Promise
 from offmap.calibration.suggestion import suggest_rate
@@ -111,7 +112,7 @@ def pooled_novelty(novelty: FloatArray, features: FloatArray, neighbors: int = 1
 
 def _features(model: Any, name: str, X: Any, features: Features | None) -> FloatArray:
     """What neighbours are found by: the given features, those of the model's encoder, or the rows as they are."""
-    encoder = getattr((model._members() or (model,))[0], "encoder_", None)
+    encoder = getattr(first_member(model), "encoder_", None)
     rows = row_count(X)
     if features is not None:
         X = features(X)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from offmap import parameters, tensorfile
 from offmap.arrays import FloatArray
-from offmap.calibration.surprise import surprise_steps
+from offmap.calibration.statement import calibrated_by_folds
 from offmap.errors import reason_of
 from offmap.monitor.drift import Drift
 from offmap.monitor.martingale import Jumper
@@ -189,11 +189,9 @@ def fold_novelty(model: Any) -> FloatArray:
         >>> [len(fold_novelty(ECODDetector(calibration=share).fit(X))) for share in ("cv", 0.3)]
         [100, 0]
     """
-    members, held_out = getattr(model, "members_", ()), model.calibration_novelty_
-    # Rows that recalibrate a model have a novelty of their own.
-    if not members or not np.array_equal(held_out, surprise_steps(len(held_out))):
+    if not calibrated_by_folds(model):
         return np.empty(0)
-    return np.concatenate([member.calibration_novelty_ for member in members])
+    return np.concatenate([member.calibration_novelty_ for member in model.members_])
 
 
 def change_row(path: FloatArray) -> int:
