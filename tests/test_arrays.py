@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given, settings
@@ -203,3 +204,10 @@ def test_a_frame_that_differs_from_the_fitted_one_is_refused(then: pd.DataFrame,
 def test_large_numbers_whose_sum_overflows_are_finite() -> None:
     large = np.full((4, 2), np.finfo(np.float32).max)
     np.testing.assert_array_equal(entered(np.zeros((2, 2), np.float32), large), large)
+
+
+@pytest.mark.parametrize("then", [None, pa.Table.from_pandas(NAMED)])
+def test_tables_of_pyarrow_are_refused_with_the_remedy(then: Any) -> None:
+    given = pa.Table.from_pandas(NAMED) if then is None else NAMED
+    with pytest.raises(ValueError, match=r"X is a Table of pyarrow; X.to_pandas\(\) makes rows of it"):
+        entered(given, then)

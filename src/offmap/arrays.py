@@ -31,6 +31,7 @@ def check_rows(estimator: Any, X: ArrayLike, *, reset: bool, image_shape: Sequen
         reset: True in ``fit``.
         image_shape: Shape of the image in each row of a flat ``X``.
     """
+    _refuse_arrow(X)
     if reset:
         _forget_shift(estimator)
     elif (plain := _plain(estimator, X)) is not None:
@@ -45,6 +46,12 @@ def check_rows(estimator: Any, X: ArrayLike, *, reset: bool, image_shape: Sequen
     elif rows.shape[1:] != tuple(estimator.input_shape_):
         raise ValueError(f"X has rows of shape {rows.shape[1:]}; the model was fitted on {estimator.input_shape_}")
     return shifted(estimator, rows)
+
+
+def _refuse_arrow(X: Any) -> None:
+    """Scikit-learn takes a pyarrow table for a list of columns, and drops their names."""
+    if type(X).__module__.startswith("pyarrow"):
+        raise ValueError(f"X is a {type(X).__name__} of pyarrow; X.to_pandas() makes rows of it")
 
 
 def _refuse_dates(X: Any) -> None:
