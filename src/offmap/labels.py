@@ -119,6 +119,19 @@ def known_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return classes, codes
 
 
+def require_type_of(classes: NDArray[Any], labels: NDArray[Any]) -> None:
+    """Raises a ``ValueError`` if labels are strings and the classes are not, or the reverse: NumPy takes "1" for 1.
+
+    Example:
+        >>> require_type_of(np.array([1, 2]), np.array(["1"]))
+        Traceback (most recent call last):
+        ValueError: y must hold integers, as in the first fit
+    """
+    strings = classes.dtype.kind in "UO"
+    if (labels.dtype.kind in "UO") != strings:
+        raise ValueError(f"y must hold {'strings' if strings else 'integers'}, as in the first fit")
+
+
 def check_classes(classes: Any, unknown_label: Any) -> None:
     """Raises a ``ValueError`` unless these are classes and an unknown label as a fit leaves them.
 

@@ -244,3 +244,6 @@ def test_rows_that_recalibrate_are_of_known_classes() -> None:
         model.recalibrate(X, y + 1)
     with pytest.raises(ValueError, match=r"y must hold the known class of each of the 600 rows; got an array of .*10"):
         model.recalibrate(X, y[:10])
+    # NumPy takes "1" for 1.
+    with pytest.raises(ValueError, match="y must hold integers"):
+        model.recalibrate(X, y.astype(str))

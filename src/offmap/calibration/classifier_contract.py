@@ -13,7 +13,7 @@ from offmap.calibration.blocks import in_blocks
 from offmap.calibration.contract import PromisedModel, require_calibrating
 from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.promise import Promise
-from offmap.labels import with_unknown
+from offmap.labels import as_labels, require_type_of, with_unknown
 from offmap.random_state import RandomState
 from offmap.verdict import Verdict
 
@@ -168,6 +168,8 @@ class PromisedClassifier(ClassifierMixin, PromisedModel):
         if labels.shape != (rows,):
             found = "None, and by_class needs them" if y is None else f"an array of shape {labels.shape}"
             raise ValueError(f"y must hold the known class of each of the {rows} rows; got {found}")
+        labels = as_labels(labels)
+        require_type_of(self.classes_, labels)
         if len(strange := labels[~np.isin(labels, self.classes_)]):
             known = ", ".join(map(str, self.classes_[:10].tolist()))
             raise ValueError(

@@ -21,7 +21,7 @@ from offmap.calibration.mondrian import ClassPromise
 from offmap.calibration.split import hold_out as split_rows
 from offmap.calibration.split import uncovered
 from offmap.errors import warn_caller
-from offmap.labels import check_labels, known_classes
+from offmap.labels import check_labels, known_classes, require_type_of
 from offmap.random_state import as_generator, draw_seed, local_seed
 
 
@@ -142,17 +142,11 @@ class IncrementalClassifier(OpenSetClassifier, ABC):
     def _known_codes(self, X: Any, y: ArrayLike) -> NDArray[np.int64]:
         """The codes of the classes of rows, all of which must be known."""
         labels = self._checked_labels(X, y)
-        self._require_type(labels)
         return self._codes(labels, len(labels))
-
-    def _require_type(self, labels: NDArray[Any]) -> None:
-        strings = self.classes_.dtype.kind in "UO"
-        if (labels.dtype.kind in "UO") != strings:
-            raise ValueError(f"y must hold {'strings' if strings else 'integers'}, as in the first fit")
 
     def _with_new(self, labels: NDArray[Any]) -> NDArray[Any]:
         """All classes in ascending order; new labels must be of the same type and not the unknown label."""
-        self._require_type(labels)
+        require_type_of(self.classes_, labels)
         if self.unknown_label_ in labels:
             raise ValueError(f"y holds {self.unknown_label_!r}, which unknown rows are called; choose another label")
         return known_classes(np.concatenate([self.classes_, labels]))[0]
