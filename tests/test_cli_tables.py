@@ -95,6 +95,19 @@ def test_columns_can_be_kept(run: Run) -> None:
     assert {"input_novel", "novel"} < set(clash.frame)
 
 
+def test_rows_scored_three_times_keep_the_scores_of_each_time(run: Run, tmp_path: Path) -> None:
+    source = Path("today.csv")
+    for name in ("first.csv", "second.csv", "third.csv"):
+        assert run("score", "model.safetensors", source, "--keep", "all", "--out", tmp_path / name).code == 0
+        source = tmp_path / name
+    in_memory = run("score", "model.safetensors", "-", "--keep", "all", given=(tmp_path / "second.csv").read_text())
+    for written in ((tmp_path / "third.csv").read_text(), in_memory.out):
+        # Not by pandas, which renames a second column of the same name.
+        columns = written.splitlines()[0].split(",")
+        assert {"novelty", "input_novelty", "input_input_novelty"} < set(columns)
+        assert len(columns) == len(set(columns))
+
+
 def test_reasons_that_are_kept_stay_beside_new_ones(run: Run, tmp_path: Path) -> None:
     asked = ("--explain", "1", "--reference", "train.csv", "--keep", "all")
     assert run("score", "model.safetensors", "today.csv", *asked, "--out", tmp_path / "first.csv").code == 0

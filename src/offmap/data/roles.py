@@ -1,12 +1,12 @@
 """What the columns of a table are for: features, label, entity, text, or names that are kept beside the scores."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import pandas as pd
 
-__all__ = ["ALL", "NoSuchColumn", "Roles"]
+__all__ = ["ALL", "NoSuchColumn", "Roles", "names_beside"]
 
 # The name that stands for every column, in ``keep``.
 ALL = "all"
@@ -89,6 +89,11 @@ class Roles:
         wanted = dict.fromkeys((*self.id, *self.keep))
         return [name for name in columns if name in wanted]
 
+    def text_name(self, kept: Collection[str]) -> str:
+        """What the column of texts is called beside the scores: "text", unless another column that is kept is."""
+        own = self.text is not None and (self.text in kept or "text" in kept)
+        return self.text if own else "text"
+
     def require(self, frame: pd.DataFrame, where: str, optional: Iterable[str] = ()) -> None:
         """Raises a ``NoSuchColumn`` error that names every column that ``frame`` should have and lacks."""
         single = [("text", self.text), ("entity", self.entity), ("label", self.label)]
@@ -101,3 +106,22 @@ class Roles:
         ]
         if absent:
             raise NoSuchColumn(f"{'; '.join(absent)}; it has {', '.join(repr(name) for name in frame.columns)}")
+
+
+def names_beside(kept: Iterable[str], taken: Collection[str]) -> list[str]:
+    """The names that kept columns get beside columns whose names are taken: those that clash get ``input_`` in front.
+
+    Example:
+        >>> names_beside(["id", "novelty", "input_novelty"], {"row", "novelty"})
+        ['id', 'input_input_novelty', 'input_novelty']
+    """
+    kept = list(kept)
+    used = {*taken, *kept}
+
+    def free(name: str) -> str:
+        while name in used:
+            name = f"input_{name}"
+        used.add(name)
+        return name
+
+    return [free(name) if name in taken else name for name in kept]

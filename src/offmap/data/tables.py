@@ -84,7 +84,7 @@ def rows_of(
     identity = frame[kept].infer_objects() if kept else None
     if roles.text is not None:
         texts = as_texts(_complete(frame[roles.text], where))
-        shown = frame[kept].assign(text=texts) if roles.text not in kept else frame[kept]
+        shown = frame[kept] if roles.text in kept else frame[kept].assign(**{roles.text_name(kept): texts})
         return Data(texts, y, name=where, identity=shown)
     names = roles.feature_names(frame.columns)
     features = frame if names == list(frame.columns) else frame[names]

@@ -17,7 +17,7 @@ from offmap.data import TableEncoder
 from offmap.data.arrow_types import common_type, number_types
 from offmap.data.cell_types import CellTypes, is_text
 from offmap.data.decoding import decoding
-from offmap.data.roles import Roles
+from offmap.data.roles import Roles, names_beside
 from offmap.data.table.problems import raise_problems, repeated_columns
 from offmap.data.table_batches import cells_in_batches
 from offmap.estimator import encoder_of
@@ -123,8 +123,8 @@ def _carried(roles: Roles, names: Sequence[str], scores: Iterable[pa.Field]) -> 
     taken = {"row", *(each.name for each in scores)}
     kept = {name: name for name in roles.kept_names(names)}
     if roles.text is not None and roles.text not in kept:
-        kept["text"] = roles.text
-    return {f"input_{written}" if written in taken else written: name for written, name in kept.items()}
+        kept[roles.text_name(kept)] = roles.text
+    return dict(zip(names_beside(kept, taken), kept.values(), strict=True))
 
 
 def _columns_for(plan: Reading, source: Source, file: SourceFile) -> pa.Schema:

@@ -13,7 +13,7 @@ from offmap.calibration import SuggestedRate, assess_together, suggest_rate
 from offmap.collaborative.base import EntityDetector
 from offmap.data import Data, TableEncoder, TextEncoder
 from offmap.data.cell_types import is_text, typed
-from offmap.data.roles import Roles
+from offmap.data.roles import Roles, names_beside
 from offmap.data.table.columns import GAP
 from offmap.estimator import encoder_of
 from offmap.verdict import Verdict
@@ -194,8 +194,7 @@ def _beside(identity: pd.DataFrame | None, places: Any, scores: pd.DataFrame) ->
     if identity is None:
         return pd.concat([numbered, scores], axis=1)
     own = identity.iloc[places].reset_index(drop=True)
-    taken = {"row", *scores.columns}
-    own = own.set_axis([f"input_{name}" if name in taken else name for name in own.columns], axis=1)
+    own = own.set_axis(names_beside(own.columns, {"row", *scores.columns}), axis=1)
     return pd.concat([numbered, own, scores], axis=1)
 
 
