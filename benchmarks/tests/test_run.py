@@ -29,7 +29,7 @@ def test_a_cell_says_how_it_was_made(make_table: Callable[..., Table], forests: 
     assert [kept[name] for name in ("table", "row", "column", "profile")] == ["forests", "small", "shift 1", "cpu"]
     assert kept["parameters"]["n_estimators"] == 2
     assert kept["parameters"]["class"].endswith("IsolationForest")
-    assert set(kept["versions"]) == {"offmap", "torch", "numpy", "scikit-learn", "python"}
+    assert set(kept["versions"]) == {"offmap", "torch", "numpy", "scikit-learn", "gymnasium", "mujoco", "python"}
     assert kept["versions"]["numpy"] == np.__version__
     assert kept["cores"] >= 1
     assert kept["processor"] == provenance.processor()

@@ -12,6 +12,8 @@ import torch
 from offmap_bench.places import REPOSITORY
 
 CODE = ("src", "benchmarks/src")
+# What results depend on; those that are not installed, such as simulators, are stored as None.
+_PACKAGES = ("offmap", "torch", "numpy", "scikit-learn", "gymnasium", "mujoco")
 # Linux describes the processor here, one block per core.
 _CPUINFO = Path("/proc/cpuinfo")
 
@@ -50,7 +52,7 @@ def processor(cpuinfo: Path = _CPUINFO) -> str:
 
 def provenance() -> dict[str, Any]:
     """Returns the versions, commit, processor, and numbers of cores and torch threads to store with a result."""
-    versions = {package: _version(package) for package in ("offmap", "torch", "numpy", "scikit-learn")}
+    versions = {package: _version(package) for package in _PACKAGES}
     return {
         "versions": {**versions, "python": platform.python_version()},
         "commit": commit(),
