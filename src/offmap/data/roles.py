@@ -91,8 +91,9 @@ class Roles:
 
     def text_name(self, kept: Collection[str]) -> str:
         """What the column of texts is called beside the scores: "text", unless another column that is kept is."""
-        own = self.text is not None and (self.text in kept or "text" in kept)
-        return self.text if own else "text"
+        if self.text is None or not {self.text, "text"} & {*kept}:
+            return "text"
+        return self.text
 
     def require(self, frame: pd.DataFrame, where: str, optional: Iterable[str] = ()) -> None:
         """Raises a ``NoSuchColumn`` error that names every column that ``frame`` should have and lacks."""
