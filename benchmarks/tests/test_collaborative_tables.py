@@ -18,6 +18,7 @@ from offmap_bench.tables import (
     collaborative_images,
     collaborative_movielens,
     collaborative_passes,
+    collaborative_pretrained,
     collaborative_stream,
 )
 from offmap_bench.user_features import UserFeatures
@@ -25,7 +26,8 @@ from offmap_bench.user_features import UserFeatures
 MOVIELENS, VECTORS = collaborative_movielens.TABLES
 DIGITS, THINGS, TRANSFER = collaborative_images.TABLES
 APART, FEATURES = collaborative_apart.TABLES
-AUGMENTED, PASSES, LONG_TRANSFER = collaborative_passes.TABLES
+AUGMENTED, FIVE, PASSES, LONG_TRANSFER = collaborative_passes.TABLES
+PRETRAINED, _ = collaborative_pretrained.TABLES
 COLD, STREAM = collaborative_stream.TABLES
 
 
@@ -185,6 +187,31 @@ def test_rows_of_augmented_passes_are_those_of_the_papers_table_but_for_the_pass
     assert set(AUGMENTED.columns) < set(PASSES.columns)
     assert all(collaborative_passes.COLUMNS[column].augment == "crop_flip" for column in AUGMENTED.columns)
     assert {*AUGMENTED.rows, *PASSES.rows} == {"label*", "learned, 64 seed tasks", "pseudo-label", "random"}
+
+
+def test_augmented_passes_over_tasks_of_five_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collaborative_passes, "images", lambda name: bright_or_dark(4000))
+    (column,) = FIVE.columns
+    how = collaborative_passes.FIVE[column]
+    assert (how.passes, how.augment) == (20, "crop_flip")
+    assert all(
+        FIVE.printed[row, column, "auroc"] == THINGS.printed[row, "k = 5 (252 tasks)", "auroc"] for row in FIVE.rows
+    )
+    monkeypatch.setitem(collaborative_passes.FIVE, column, replace(how, passes=1))
+    detector = short(FIVE.method("label*", "cpu"))
+    assert 0 <= FIVE.measure(detector, column, 0)["auroc"] <= 1
+    assert len(detector.entity_ids_) == comb(10, 5)
+
+
+@pytest.mark.parametrize("row", PRETRAINED.rows)
+def test_rows_of_pretrained_features_are_those_of_table_2(row: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, data = np.random.default_rng(0), bright_or_dark(400)
+    X, X_test = (rng.normal(size=(len(images), 8)).astype(np.float32) for images in (data.X, data.X_test))
+    monkeypatch.setattr(collaborative_pretrained, "pretrained_features", lambda: Images(X, data.y, X_test, data.y_test))
+    assert PRETRAINED.rows[row] == APART.rows[row]
+    column = PRETRAINED.columns[0]
+    assert PRETRAINED.printed[row, column, "auroc"] == APART.printed[row, column, "auroc"]
+    assert 0 <= PRETRAINED.measure(replace(PRETRAINED.rows[row], passes=1), column, 0)["auroc"] <= 1
 
 
 def test_transfer_after_more_passes_is_augmented(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,11 +34,11 @@ def exposed_tasks(y: NDArray[Any], active: NDArray[np.bool_], rng: np.random.Gen
 
 @dataclass(frozen=True)
 class Images:
-    """Training and test images of one data set, with their classes."""
+    """Training and test images of one data set, or their features, with their classes."""
 
-    X: NDArray[np.uint8]
+    X: NDArray[Any]
     y: NDArray[np.int64]
-    X_test: NDArray[np.uint8]
+    X_test: NDArray[Any]
     y_test: NDArray[np.int64]
 
     def auroc(self, familiarity: NDArray[Any], active: NDArray[np.bool_]) -> float:

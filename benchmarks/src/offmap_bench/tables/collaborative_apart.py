@@ -92,14 +92,23 @@ class OfFeatures(Contender):
 
 def measure(contender: Contender, title: str, seed: int) -> dict[str, float]:
     """Fits a detector to all tasks of a column and judges the test images."""
-    data, active = (features() if contender.encoded else images("cifar10")), active_classes(int(title.split()[2]))
+    return judged(contender, features() if contender.encoded else images("cifar10"), title, seed)
+
+
+def judged(contender: Contender, data: Images, title: str, seed: int) -> dict[str, float]:
+    """The AUROC of a detector that is fitted to all tasks of a column of ``data``."""
+    active = active_classes(int(title.split()[2]))
     detector = contender.ready(seed).fit(data.X, exposed_tasks(data.y, active, np.random.default_rng(seed)))
     return {"auroc": data.auroc(detector.familiarity(data.X_test, np.arange(len(active))), active)}
 
 
 def measure_features(method: Any, column: str, seed: int) -> dict[str, float]:
-    """The share of labels that a linear classifier of the features gets right, on training and on test images."""
-    data = features(seed)
+    """The labels that a linear classifier finds in features that an encoder learnt from the images."""
+    return linear_probe(features(seed))
+
+
+def linear_probe(data: Images) -> dict[str, float]:
+    """The share of labels that a linear classifier of features gets right, on training and on test images."""
     probe = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300)).fit(data.X, data.y)
     return {"training": float(probe.score(data.X, data.y)), "test": float(probe.score(data.X_test, data.y_test))}
 
