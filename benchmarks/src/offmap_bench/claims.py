@@ -26,6 +26,7 @@ class Claim:
         columns: The columns that are averaged; by default all of the table.
         above: A row of the same table that the paper finds worse. The claim is then about the order of the two rows.
         at_most: The paper shows a failure: the metric is no better than this number.
+        at_least: The paper shows, or proposes, a success: the metric is no worse than this number.
         cause: Why it is not reached, in about ten words.
     """
 
@@ -36,6 +37,7 @@ class Claim:
     columns: tuple[str, ...] = ()
     above: str | None = None
     at_most: float | None = None
+    at_least: float | None = None
     cause: str = ""
 
 
@@ -62,12 +64,30 @@ def judge(claim: Claim, table: Table, samples: Samples) -> Finding:
     if claim.above is not None:
         return _order(claim, table, samples, ours, scale, sign)
     mean = float(values.mean())
-    if claim.at_most is not None:
-        outcome: Outcome = "reached" if sign * (mean - claim.at_most) <= 0 else "contradicted"
-        return Finding(_text(mean) + _mark(ours), _printed(claim, ours), len(values), outcome)
+    if claim.at_most is not None or claim.at_least is not None:
+        return Finding(_text(mean) + _mark(ours), _limit(claim, ours), len(values), _within(claim, sign, mean))
     theirs = _number(ours.printed)
-    outcome = _compared(sign * (mean - theirs), _standard_error(values), _EQUAL * abs(theirs))
+    error, equal = _standard_error(values), _EQUAL * abs(theirs)
+    if claim.metric in table.higher_is_better:
+        outcome = _compared(sign * (mean - theirs), error, equal)
+    else:
+        # An estimate of a number is neither better nor worse than the paper's.
+        outcome = "reached" if abs(mean - theirs) <= max(error, equal) else "not reached"
     return Finding(_text(mean) + _mark(ours), _text(theirs), len(values), outcome)
+
+
+def _within(claim: Claim, sign: float, mean: float) -> Outcome:
+    """Whether a failure or a success that the paper shows occurs."""
+    if claim.at_most is not None:
+        return "reached" if sign * (mean - claim.at_most) <= 0 else "contradicted"
+    assert claim.at_least is not None
+    return "reached" if sign * (mean - claim.at_least) >= 0 else "not reached"
+
+
+def _limit(claim: Claim, ours: Sample) -> str:
+    if claim.at_least is None:
+        return _printed(claim, ours)
+    return _printed(claim, ours) or f"at least {_text(claim.at_least)}"
 
 
 def _sample(claim: Claim, row: str, table: Table, samples: Samples) -> Sample:
