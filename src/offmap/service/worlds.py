@@ -155,8 +155,3 @@ class Worlds:
         """Finishes what was accepted and lets go of every world."""
         for handle in self._handles.values():
             handle.close()
-
-
-def revision_of(world: OpenWorld) -> int:
-    """Number of the last entry in the world's journal."""
-    return world.revision
