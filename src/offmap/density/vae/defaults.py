@@ -6,11 +6,7 @@ import torch
 from torch import Tensor
 
 from offmap.density.vae.network import NetworkKind
-
-
-def is_large_image(shape: tuple[int, ...]) -> bool:
-    """Whether rows of this shape are images large enough for convolutions: at least 16 pixels high and wide."""
-    return len(shape) == 3 and min(shape[:2]) >= _SMALLEST_SIDE
+from offmap.nets.image_rule import is_image, is_large_image
 
 
 @dataclass(frozen=True)
@@ -30,7 +26,7 @@ class Defaults:
     @property
     def images(self) -> bool:
         """Whether rows are images."""
-        return len(self.shape) == 3
+        return is_image(self.shape)
 
     @property
     def colour(self) -> bool:
@@ -75,6 +71,3 @@ class Defaults:
         variances = torch.linalg.eigvalsh(correlations).clamp(min=0)
         shares = variances.flip(0).cumsum(0) / variances.sum().clamp(min=1e-12)
         return int((shares < 0.9).sum().clamp(1, 31)) + 1
-
-
-_SMALLEST_SIDE = 16
