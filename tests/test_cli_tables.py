@@ -117,6 +117,17 @@ def test_reasons_that_are_kept_stay_beside_new_ones(run: Run, tmp_path: Path) ->
     assert done.frame.columns[-1] == "reason_1"
 
 
+def test_json_holds_what_parquet_keeps_beside_the_scores(run: Run, tmp_path: Path) -> None:
+    days = pd.date_range("2026-03-01", periods=2)
+    lists = [[1.0, np.inf], [2.0]]
+    pd.read_csv("today.csv").head(2).assign(day=days, steps=lists).to_parquet(tmp_path / "rows.parquet")
+    asked = ("score", "model.safetensors", tmp_path / "rows.parquet", "--keep", "day", "--keep", "steps")
+    lines = [json.loads(line) for line in run(*asked, "--jsonl").out.splitlines()]
+    assert [line["day"] for line in lines] == ["2026-03-01 00:00:00", "2026-03-02 00:00:00"]
+    assert [line["steps"] for line in lines] == [[1.0, None], [2.0]]
+    assert json.loads(run(*asked, "--json").out) == lines
+
+
 def test_numbers_that_are_kept_stay_numbers(run: Run, tmp_path: Path) -> None:
     written = ["-1.03", "+2", "-4e-05", "-.5", " -7", "-2+3", "-1.03\n", "-x"]
     pd.read_csv("today.csv").head(8).assign(note=written).to_csv(tmp_path / "new.csv", index=False)

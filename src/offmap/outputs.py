@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from offmap.files import replacing
+from offmap.json_values import json_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +40,7 @@ def json_line(names: Sequence[str], row: Sequence[Any]) -> str:
         >>> json_line(["row", "novelty"], (0, float("inf")))
         '{"row": 0, "novelty": null}\\n'
     """
-    record = {name: _plain(value) for name, value in zip(names, row, strict=True)}
+    record = {name: json_value(value) for name, value in zip(names, row, strict=True)}
     return json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -81,10 +82,3 @@ def _is_read(path: Path, given: Path) -> bool:
         inside = path.resolve().is_relative_to(given.resolve())
         return inside and (path.exists() or path.suffix.lower() in IMAGE_SUFFIXES)
     return given.exists() and path.exists() and path.samefile(given)
-
-
-def _plain(value: Any) -> Any:
-    value = value.item() if hasattr(value, "item") else value
-    if isinstance(value, float):
-        return value if value - value == 0 else None
-    return value if value is None or isinstance(value, str | int | bool) else str(value)

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import math
 import os
 import re
 import sys
@@ -12,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, TextIO
 
 from offmap.errors import printable
+from offmap.json_values import json_value
 from offmap.progress import quiet as without_bars
 
 
@@ -76,14 +76,14 @@ def write_records(names: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None
     """Writes rows as a JSON array of objects, one a line, without ever holding all of them as text.
 
     Example:
-        >>> write_records(["row", "novelty"], [(0, 0.25), (1, math.inf)])
+        >>> write_records(["row", "novelty"], [(0, 0.25), (1, float("inf"))])
         [{"row": 0, "novelty": 0.25},
         {"row": 1, "novelty": null}]
     """
     with standard_output() as stream:
         stream.write("[")
         for number, row in enumerate(rows):
-            record = _plain(dict(zip(names, row, strict=True)))
+            record = json_value(dict(zip(names, row, strict=True)))
             stream.write(",\n" * (number > 0) + json.dumps(record, ensure_ascii=False, allow_nan=False))
         stream.write("]\n")
 
@@ -92,10 +92,10 @@ def to_json(value: Any) -> str:
     """The value as JSON; numbers that are not finite, for which JSON has no word, become null.
 
     Example:
-        >>> to_json({"threshold": math.inf, "rows": [1, 2.5]}).split()
+        >>> to_json({"threshold": float("inf"), "rows": [1, 2.5]}).split()
         ['{', '"threshold":', 'null,', '"rows":', '[', '1,', '2.5', ']', '}']
     """
-    return json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(json_value(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def show(title: str, rows: Sequence[Mapping[str, Any]], as_json: bool, whole: Any = None) -> None:
@@ -145,16 +145,6 @@ def _formula(source: str) -> str:
     plain = re.sub(r"\\(mathrm|mathbf|mathbb|text|operatorname)\{([^}]*)\}", r"\2", source)
     plain = re.sub(r"\\[,;! ]", " ", plain)
     return plain.replace("\\", "").replace("{", "(").replace("}", ")")
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _cell(value: Any) -> str:

@@ -1,6 +1,5 @@
 """What is known of why a row is novel: numbers, with words and a picture made of them."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from offmap.explain.composition import FloatArray, Indices, Kind
 from offmap.explain.counterfactual import Counterfactual
+from offmap.json_values import json_value
 
 
 @dataclass(frozen=True)
@@ -154,19 +154,19 @@ class Explanation:
         found = {
             "row": self.row,
             "kind": self.kind,
-            "novelty": _plain(self.novelty),
-            "threshold": _plain(self.threshold),
-            "p_value": _plain(self.p_value),
-            **({} if self.alpha is None else {"alpha": _plain(self.alpha)}),
+            "novelty": json_value(self.novelty),
+            "threshold": json_value(self.threshold),
+            "p_value": json_value(self.p_value),
+            **({} if self.alpha is None else {"alpha": json_value(self.alpha)}),
             "novel": self.novel,
             "exact": self.exact,
-            "reasons": [_plain(vars(reason)) for reason in self.reasons()],
-            "neighbors": [_plain(pair) for pair in self._neighbors()],
-            "counterfactual": None if self.counterfactual is None else _plain(_changes(self.counterfactual)),
+            "reasons": [json_value(vars(reason)) for reason in self.reasons()],
+            "neighbors": [json_value(pair) for pair in self._neighbors()],
+            "counterfactual": None if self.counterfactual is None else json_value(_changes(self.counterfactual)),
         }
         if self.closest is not None:
             against = [] if self.closest.against is None else self.ranked(self.closest.against)
-            found["closest"] = _plain(
+            found["closest"] = json_value(
                 {
                     "label": self.closest.label,
                     "proba": self.closest.proba,
@@ -175,7 +175,7 @@ class Explanation:
             )
         if self.profile is not None:
             usual = dict(zip(self.parts, self.profile.usual, strict=False))
-            found["entity"] = _plain({"id": self.profile.entity, "rows": self.profile.rows, "usual": usual})
+            found["entity"] = json_value({"id": self.profile.entity, "rows": self.profile.rows, "usual": usual})
         return found
 
     def _neighbors(self) -> list[dict[str, Any]]:
@@ -187,17 +187,3 @@ class Explanation:
 def _changes(counterfactual: Counterfactual) -> dict[str, Any]:
     names = ("changed", "names", "before", "after", "novelty", "p_value")
     return {name: getattr(counterfactual, name) for name in names}
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it; what JSON has no word for becomes null, or a string."""
-    if isinstance(value, dict):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, frozenset):
-        return sorted((_plain(item) for item in value), key=str)
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, str | int) else str(value)
