@@ -2,9 +2,9 @@
 
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from offmap.files import replacing
 from offmap.json_values import json_value
@@ -12,7 +12,7 @@ from offmap.json_values import json_value
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SCORE_SUFFIXES", "json_line", "require_scores_out", "require_writable", "write_frame"]
+__all__ = ["SCORE_SUFFIXES", "json_lines", "require_scores_out", "require_writable", "write_frame"]
 
 SCORE_SUFFIXES = (".parquet", ".csv", ".jsonl")
 
@@ -28,20 +28,22 @@ def write_frame(frame: "pd.DataFrame", path: Path) -> None:
         elif path.suffix == ".parquet":
             frame.to_parquet(fresh, index=False)
         else:
-            names = list(frame.columns)
             with fresh.open("w", encoding="utf-8") as stream:
-                stream.writelines(json_line(names, row) for row in frame.itertuples(index=False, name=None))
+                stream.writelines(json_lines(frame))
 
 
-def json_line(names: Sequence[str], row: Sequence[Any]) -> str:
-    """One row as a line of JSON; numbers that are not finite, for which JSON has no word, become null.
+def json_lines(frame: "pd.DataFrame") -> Iterator[str]:
+    """Each row as a line of JSON; numbers that are not finite, for which JSON has no word, become null.
 
     Example:
-        >>> json_line(["row", "novelty"], (0, float("inf")))
-        '{"row": 0, "novelty": null}\\n'
+        >>> import pandas as pd
+        >>> list(json_lines(pd.DataFrame({"row": [0], "novelty": [float("inf")]})))
+        ['{"row": 0, "novelty": null}\\n']
     """
-    record = {name: json_value(value) for name, value in zip(names, row, strict=True)}
-    return json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
+    names = list(frame.columns)
+    for row in frame.itertuples(index=False, name=None):
+        record = {name: json_value(value) for name, value in zip(names, row, strict=True)}
+        yield json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def require_writable(path: Path, suffixes: Collection[str] = (), inputs: Sequence[str] = ()) -> None:

@@ -27,7 +27,7 @@ from offmap.commands.options import (
 )
 from offmap.commands.streaming import EngineName, RayAddress, Resume, RowData, Stream, Workers
 from offmap.commands.thresholds import AUTO, at_threshold, stated_rate
-from offmap.outputs import json_line, require_scores_out
+from offmap.outputs import json_lines, require_scores_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,13 +160,7 @@ def _require_entities(model: "Estimator", new_entities: str) -> None:
 
 
 def _print(frame: "pd.DataFrame", as_json: bool, as_lines: bool) -> None:
-    from offmap.cells import inert
-
-    names = list(frame.columns)
-    if as_json:
-        return terminal.write_records(names, frame.itertuples(index=False, name=None))
+    if not as_lines:
+        return terminal.write_table(frame, as_json)
     with terminal.standard_output() as stream:
-        if as_lines:
-            stream.writelines(json_line(names, row) for row in frame.itertuples(index=False, name=None))
-        else:
-            inert(frame).to_csv(stream, index=False)
+        stream.writelines(json_lines(frame))

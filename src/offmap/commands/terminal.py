@@ -8,11 +8,14 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from offmap.errors import printable
 from offmap.json_values import json_value
 from offmap.progress import quiet as without_bars
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def tell(message: str) -> None:
@@ -86,6 +89,17 @@ def write_records(names: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None
             record = json_value(dict(zip(names, row, strict=True)))
             stream.write(",\n" * (number > 0) + json.dumps(record, ensure_ascii=False, allow_nan=False))
         stream.write("]\n")
+
+
+def write_table(frame: "pd.DataFrame", as_json: bool) -> None:
+    """Writes a table to standard output: as a JSON array of objects, or as CSV that spreadsheets run nothing of."""
+    from offmap.cells import inert
+
+    if as_json:
+        write_records(list(frame.columns), frame.itertuples(index=False, name=None))
+        return
+    with standard_output() as stream:
+        inert(frame).to_csv(stream, index=False)
 
 
 def to_json(value: Any) -> str:

@@ -103,7 +103,6 @@ def observe(
     quiet: Quiet = False,
 ) -> None:
     """Assess rows of the stream; rejected rows wait to be grouped."""
-    from offmap.cells import inert
     from offmap.commands.world_rows import named_rows, stream_rows
     from offmap.workflow.scoring import require_readable
 
@@ -116,11 +115,7 @@ def observe(
         tell(f"{len(verdict)} rows observed, {int(verdict.novel.sum())} rejected")
         frame = verdict.to_frame()
         frame.insert(0, "id", given or _newest_ids(opened, len(verdict)))
-    if as_json:
-        terminal.write_records(list(frame.columns), frame.itertuples(index=False, name=None))
-    else:
-        with terminal.standard_output() as stream:
-            inert(frame).to_csv(stream, index=False)
+    terminal.write_table(frame, as_json)
 
 
 app.registered_commands += decisions.registered_commands

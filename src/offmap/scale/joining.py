@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from offmap.cells import inert
 from offmap.files import replacing
-from offmap.outputs import json_line
+from offmap.outputs import json_lines
 
 Use = Literal["result", "copy"]
 # Columns that compression does not make smaller.
@@ -38,9 +38,8 @@ def write_part(table: pa.Table, path: Path, suffix: str, use: Use = "result") ->
         whole = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype()}
         inert(table.to_pandas(types_mapper=whole.get)).to_csv(path, index=False, header=False)
         return
-    frame = table.to_pandas(integer_object_nulls=True)
     with path.open("w", encoding="utf-8") as stream:
-        stream.writelines(json_line(table.column_names, row) for row in frame.itertuples(index=False, name=None))
+        stream.writelines(json_lines(table.to_pandas(integer_object_nulls=True)))
 
 
 class Joined(ABC):
