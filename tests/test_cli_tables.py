@@ -115,6 +115,12 @@ def test_reasons_that_are_kept_stay_beside_new_ones(run: Run, tmp_path: Path) ->
     assert (done.code, done.err) == (0, "")
     assert done.frame["input_reason_1"].tolist() == pd.read_csv(tmp_path / "first.csv")["reason_1"].tolist()
     assert done.frame.columns[-1] == "reason_1"
+    assert run("score", "model.safetensors", tmp_path / "first.csv", *asked, "--out", tmp_path / "second.csv").code == 0
+    third = run("score", "model.safetensors", tmp_path / "second.csv", *asked)
+    # Not by pandas, which renames a second column of the same name.
+    columns = third.out.splitlines()[0].split(",")
+    assert {"reason_1", "input_reason_1", "input_input_reason_1"} < set(columns)
+    assert len(columns) == len(set(columns))
 
 
 def test_json_holds_what_parquet_keeps_beside_the_scores(run: Run, tmp_path: Path) -> None:

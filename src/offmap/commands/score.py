@@ -138,7 +138,9 @@ def score(
 
 def _with_reasons(frame: "pd.DataFrame", reasons: "pd.DataFrame") -> "pd.DataFrame":
     """The scores and the reasons beside them; a kept column of the same name gets the prefix ``input_``."""
-    return frame.rename(columns={name: f"input_{name}" for name in reasons.columns}).join(reasons, on="row")
+    from offmap.data.roles import names_beside
+
+    return frame.set_axis(names_beside(frame.columns, set(reasons.columns)), axis=1).join(reasons, on="row")
 
 
 def _require_used(reference: str | None, explain: int, as_json: bool, as_lines: bool, out: Path | None) -> None:
