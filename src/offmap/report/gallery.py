@@ -76,7 +76,7 @@ def _features(examples: Examples, threshold: float) -> Markup:
     if names is None:
         names = [f"feature {column}" for column in range(values.shape[1])]
     deviations = deviations_of(examples)
-    columns = _most_telling(deviations, values.shape[1])
+    columns = range(values.shape[1])[:FEATURES_SHOWN] if deviations is None else most_telling(deviations)
     facts = _facts(examples) | _flagged(examples, threshold)
     rows = (
         [
@@ -100,10 +100,13 @@ def deviations_of(examples: Examples) -> FloatArray | None:
     return np.where(difference == 0, 0.0, deviations)
 
 
-def _most_telling(deviations: FloatArray | None, features: int) -> Sequence[int]:
-    """The features to show, in their own order: those that deviate most in some row, or else the first."""
-    if deviations is None or features <= FEATURES_SHOWN:
-        return range(min(features, FEATURES_SHOWN))
+def most_telling(deviations: FloatArray) -> list[int]:
+    """The features to show, in their own order: those that deviate most in some row.
+
+    Example:
+        >>> most_telling(np.array([[0, 1, 2, 3, 4, 5, 6, 7, -8]]))
+        [2, 3, 4, 5, 6, 7, 8]
+    """
     largest = np.abs(deviations).max(axis=0)
     return sorted(np.argsort(-largest, kind="stable")[:FEATURES_SHOWN].tolist())
 

@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 
 from offmap.loop.known_rows import KnownRow
 from offmap.loop.state import Row
+from offmap.report.gallery import DEVIATES, most_telling
 from offmap.report.markup import number as in_digits
 from offmap.report.pictures import as_bytes, pictures, png
 from offmap.service.review.desk import Desk
 
 Kind = Literal["texts", "images", "table"]
-COLUMNS = 7
-"""Columns of a wide table that are shown."""
-_DEVIATES = 2.0
 
 
 @dataclass(frozen=True)
@@ -140,17 +138,11 @@ def _contents(desk: Desk, rows: Sequence[Any], words: list[str]) -> tuple[list[C
     if kind == "images":
         return [Content(picture=Markup(shown)) for shown in pictures(together, words)], ()
     shift = desk.known.shift(together.astype(np.float64))
-    chosen = _telling(shift)
+    chosen = most_telling(shift)
     cells = [Content(cells=tuple(_cell(row[c], shift[line, c]) for c in chosen)) for line, row in enumerate(together)]
     names = desk.world.state.columns
     return cells, tuple(f"feature {place}" if names is None else names[place] for place in chosen)
 
 
-def _telling(shift: NDArray[np.float64]) -> list[int]:
-    """The columns to show, in their own order: those that deviate most in some row."""
-    largest = np.abs(shift).max(axis=0)
-    return sorted(np.argsort(-largest, kind="stable")[:COLUMNS].tolist())
-
-
 def _cell(value: float, shift: float) -> Cell:
-    return Cell(in_digits(float(value)), "" if abs(shift) < _DEVIATES else "▲" if shift > 0 else "▼")
+    return Cell(in_digits(float(value)), "" if abs(shift) < DEVIATES else "▲" if shift > 0 else "▼")
