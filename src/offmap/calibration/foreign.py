@@ -88,7 +88,7 @@ def require_classifier(model: Any) -> None:
 
 def row_count(X: Any) -> int:
     """Rows of an array, a data frame, a sparse matrix or a list."""
-    return X.shape[0] if hasattr(X, "shape") else len(X)
+    return X.shape[0] if hasattr(X, "shape") and len(X.shape) else len(X)
 
 
 def with_rows(X: Any) -> Any:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from offmap.arrays import FloatArray, Rows
 from offmap.calibration.conformal import CalibrationWarning
+from offmap.calibration.foreign import row_count
 from offmap.calibration.notices import warn_of_uncovered
 from offmap.calibration.split import Split, hold_out, uncovered, uncovered_names
 from offmap.collaborative.contract import EntityModel
@@ -114,7 +115,7 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
         ids, codes = np.unique(check_ids(entities), return_inverse=True)
         if len(ids) < 2:
             raise ValueError(f"entities must hold at least 2 entities, to tell them apart; got {len(ids)}")
-        index = check_index(rows, _length(X), len(codes))
+        index = check_index(rows, row_count(X), len(codes))
         train, held_out = self._split(codes, as_given(ids), rng)
         checked = self._training_rows(X, index[train], rng)
         self.labels_ = label_set(labels)
@@ -334,7 +335,3 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
         if self._encoder_for(X) is None:
             return self._rows(X, reset=True)
         return self._encoded(X, None, np.unique(index), rng)
-
-
-def _length(X: Any) -> int:
-    return X.shape[0] if hasattr(X, "shape") and len(X.shape) else len(X)
