@@ -27,9 +27,7 @@ class KnownNovelty:
     rate: tuple[float, float, float]
 
 
-def known_novelty(
-    stream: FloatArray, audits: FloatArray, known: NDArray[np.bool_], *, alpha: float, seed: int = 0
-) -> KnownNovelty:
+def known_novelty(stream: FloatArray, audits: FloatArray, known: NDArray[np.bool_], *, alpha: float) -> KnownNovelty:
     r"""Estimates how the novelty of known rows of the stream is distributed.
 
     Most rows of the stream have no label, so nobody knows which of them are of known classes. Audit rows tell with
@@ -43,7 +41,6 @@ def known_novelty(
         audits: Novelty of audit rows, likewise.
         known: Whether each of these is of a known class.
         alpha: The rate to keep, whose interval is wanted.
-        seed: Seed of the interval.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -59,7 +56,8 @@ def known_novelty(
     shares = _cumulative(of_stream, mode[None])[0]
     places = np.searchsorted(shares, (np.arange(_VALUES) + 0.5) / _VALUES).clip(max=len(ordered) - 1)
     cut = min(int(np.searchsorted(shares, 1 - alpha)), len(ordered) - 1)
-    drawn = np.random.default_rng(seed).multivariate_normal(mode, covariance, _DRAWS)
+    # A fixed draw: the same rows must give the same interval.
+    drawn = np.random.default_rng(0).multivariate_normal(mode, covariance, _DRAWS)
     low, high = np.quantile(1 - _cumulative(of_stream, drawn)[:, cut], [0.025, 0.975])
     return KnownNovelty(ordered[places], (alpha, float(min(low, alpha)), float(max(high, alpha))))
 

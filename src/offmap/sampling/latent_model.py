@@ -11,6 +11,8 @@ from offmap.train import Step
 
 # Draws from the posterior that the moments of the importance-sampling proposal are computed from.
 _PROPOSAL_DRAWS = 256
+# Multiplies the variance of the proposal, to cover tails heavier than a Gaussian's.
+_WIDENING = 1.5
 
 
 class LatentModel(nn.Module):
@@ -46,7 +48,7 @@ class LatentModel(nn.Module):
         latents = self.posterior.draw(rows, self.particles, rng)
         return self.posterior.log_ratio(lambda z: self.log_joint(rows, z), rows, latents)
 
-    def log_evidence(self, rows: Tensor, draws: int, widen: float = 1.5, rng: torch.Generator | None = None) -> Tensor:
+    def log_evidence(self, rows: Tensor, draws: int, rng: torch.Generator | None = None) -> Tensor:
         r"""Estimates $\log p(x)$ of each row from below, by importance sampling.
 
         $$\log \tfrac1K \sum_k p(x, z_k) / r(z_k \mid x), \quad z_k \sim r(\cdot \mid x)$$
@@ -57,13 +59,12 @@ class LatentModel(nn.Module):
         Args:
             rows: Binary rows, ``(n, d)``.
             draws: $K$.
-            widen: Multiplies the variance of the proposal, to cover tails heavier than a Gaussian's.
             rng: Generator to draw from; torch's global one if None.
 
         Reference: Burda, Grosse and Salakhutdinov, Importance Weighted Autoencoders, arXiv:1509.00519.
         """
         moments = GaussianReference.fit(self.posterior.draw(rows, _PROPOSAL_DRAWS, rng))
-        proposal = GaussianReference(moments.mean, widen * moments.variance)
+        proposal = GaussianReference(moments.mean, _WIDENING * moments.variance)
         latents = proposal.draw(draws, rng)
         weights = self.log_joint(rows, latents) - proposal.log_prob(latents)
         return weights.logsumexp(dim=1) - math.log(draws)
