@@ -17,7 +17,7 @@ from offmap.explain.columns import Columns
 from offmap.explain.composition import Composition, FloatArray, Indices, Mask
 from offmap.explain.neighbors import Neighbors, allowed_rows, nearest
 from offmap.explain.places import Places
-from offmap.explain.reference import fitted_part, reference_rows, thinned
+from offmap.explain.reference import fitted_part, reference_rows, sampled_places
 from offmap.explain.scoring import Scorer, assess
 from offmap.explain.words import Words
 from offmap.verdict import Verdict
@@ -78,7 +78,7 @@ def prepare(
     own, others = as_ids(entities), as_ids(reference_entities)
     if others is not None and len(others) != len(known):
         raise ValueError(f"reference_entities must have one id per reference row ({len(known)}); got {len(others)}")
-    kept = thinned(known, max_reference)
+    kept = sampled_places(known, max_reference)
     known, others = _safe_indexing(known, kept), None if others is None else others[kept]
     composition = composition_of(model, X, known, feature_names)
     verdict, of_reference = assess(model, X, own), assess(model, known, others)

@@ -56,10 +56,10 @@ def _kept_rows(model: Any) -> Any:
     return rows if names is None else pd.DataFrame(rows, columns=names)
 
 
-def thinned(reference: Any, most: int) -> np.ndarray:
-    """Positions of at most ``most`` reference rows, spread evenly over all of them."""
+def sampled_places(reference: Any, most: int) -> np.ndarray:
+    """Positions of all reference rows, or of ``most`` of them drawn at random, the same ones at each call."""
     count = row_count(reference)
     if count <= most:
         return np.arange(count)
-    # A fixed draw: rows may be sorted, and the same call must give the same answer.
+    # At random, since rows may be sorted.
     return np.sort(np.random.default_rng(0).choice(count, most, replace=False))
