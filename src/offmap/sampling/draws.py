@@ -4,22 +4,24 @@ A sampler draws from a generator of its own: it takes no lock, leaves the global
 same bytes from any number of threads.
 """
 
-import numpy as np
+from typing import Any
+
 import torch
 
+from offmap import parameters
+from offmap.parameters import Count
 from offmap.random_state import RandomState, draw_seed
 
 
-def require_count(name: str, value: object) -> int:
-    """Returns ``value`` if it is an integer of at least 1, else raises a ``ValueError`` that names the argument.
+def require_count(name: str, value: Any) -> int:
+    """Returns ``value`` as a plain integer if it is one of at least 1, else raises a ``ValueError`` that names it.
 
     Example:
         >>> require_count("n", -1)
         Traceback (most recent call last):
         ValueError: n must be an integer at least 1; got -1
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} must be an integer at least 1; got {value!r}")
+    parameters.require(name, value, Count)
     return int(value)
 
 
