@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits, load_iris
 from torch import nn
 from torch.nn.functional import softplus
 
+from offmap.class_statistics import class_means, class_variance
 from offmap.data import hold_out_classes
 from offmap.metrics import auroc, f1_open
 from offmap.nets import Standardise
@@ -18,7 +19,6 @@ from offmap.nets.stacked import StackedLinear
 from offmap.openset import ANSClassifier, MSPClassifier
 from offmap.openset.adapter import Adapter, fit_adapter, fit_scale
 from offmap.openset.ans_network import ANSNetwork
-from offmap.openset.class_statistics import class_means, class_variance
 from offmap.openset.head_batches import HeadBatches
 from offmap.openset.negatives import Shell, ascend
 

@@ -4,9 +4,9 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 from torch.optim import AdamW
 
+from offmap.class_statistics import class_means
 from offmap.nets import Standardise
 from offmap.nets.steady import Linear
-from offmap.openset.class_statistics import class_means
 from offmap.train import Batch, Batches, History, descend, train
 
 # Rows lie on a sphere if the standard deviation of their lengths is below this share of the mean length.
@@ -63,7 +63,7 @@ def _on_a_sphere(X: Tensor) -> bool:
 
 def fit_adapter(adapter: Adapter, X: Tensor, y: Tensor, *, epochs: int) -> History:
     """Trains the adapter under a cosine classifier of the known classes, whose prototypes start at the class means."""
-    prototypes = nn.Parameter(class_means(X, y, int(y.max()) + 1))
+    prototypes = nn.Parameter(class_means(X, y))
     optimizer = AdamW([*adapter.parameters(), prototypes], lr=1e-3, weight_decay=0.1)
 
     def terms(batch: Batch) -> dict[str, Tensor]:

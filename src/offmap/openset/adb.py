@@ -11,7 +11,7 @@ from torch.nn.functional import softplus
 from torch.optim import Adam
 
 from offmap.calibration.classifier_contract import Classification
-from offmap.openset.class_statistics import class_means
+from offmap.class_statistics import class_means
 from offmap.openset.closed_set import ClosedSetClassifier
 from offmap.parameters import Fraction, NonNegative, Positive
 from offmap.train import Batch, Batches, descend, train

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from offmap.openset.class_statistics import class_variance
+from offmap.class_statistics import class_variance
 from offmap.ratio import loss_on_q
 
 # N(0, 4·diag Σ): twice the standard deviation.

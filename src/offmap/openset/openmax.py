@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from offmap.calibration.classifier_contract import Classification
-from offmap.openset.class_statistics import class_means
+from offmap.class_statistics import class_means
 from offmap.openset.closed_set import ClosedSetClassifier
 from offmap.parameters import Count
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.covariance import ledoit_wolf_shrinkage
 from torch import Tensor
 
+from offmap.class_statistics import class_means
 from offmap.nets.steady import steady_product
 
 Rows = NDArray[np.float64]
@@ -65,18 +66,6 @@ class Gaussians:
     def precision(self) -> Tensor:
         """The inverse of the covariance."""
         return self.factor @ self.factor.T
-
-
-def class_means(rows: Tensor, codes: Tensor) -> Tensor:
-    """The mean row of each class that has rows.
-
-    Example:
-        >>> class_means(torch.tensor([[1.0], [3.0], [5.0]]), torch.tensor([0, 0, 1]))
-        tensor([[2.],
-                [5.]])
-    """
-    counts = torch.bincount(codes).clamp(min=1)
-    return rows.new_zeros(len(counts), rows.shape[1]).index_add_(0, codes, rows) / counts[:, None]
 
 
 def shrinkage_of(residuals: Rows) -> float:

@@ -6,7 +6,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from offmap.scores.gaussian import Gaussians, class_means, shrinkage_of
+from offmap.class_statistics import class_means
+from offmap.scores.gaussian import Gaussians, shrinkage_of
 from offmap.scores.score import Outputs, Score, features_of, unit
 
 
