@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -32,6 +32,7 @@ __all__ = [
     "tokens",
 ]
 
+T = TypeVar("T")
 MINILM = "minilm"
 # Every file that the vectors of the default model depend on. The cache shares vectors under this identity.
 _MINILM_FILES = {
@@ -68,6 +69,15 @@ class Part(NamedTuple):
     width: int
     members: list[int]
     size: int
+
+    def filled(self, items: Sequence[T]) -> list[T]:
+        """Returns the items at the positions of the batch, and copies of them up to its size.
+
+        Example:
+            >>> Part(width=8, members=[0, 2], size=3).filled("abc")
+            ['a', 'c', 'a']
+        """
+        return [items[row] for row in (self.members * self.size)[: self.size]]
 
 
 def identity(name: str, device: str, download: bool = False) -> str:
@@ -142,10 +152,9 @@ def tokens(network: Any, texts: Sequence[str], width: int) -> dict[str, Tensor]:
 
 def encoded(network: Any, texts: Sequence[str], part: Part) -> NDArray[np.float32]:
     """Encodes one batch of ``texts``, filled up with copies to its fixed size."""
-    width, members, size = part
     with torch.inference_mode():
-        found = network(tokens(network, [texts[row] for row in (members * size)[:size]], width))
-    return found["sentence_embedding"][: len(members)].cpu().numpy()
+        found = network(tokens(network, part.filled(texts), part.width))
+    return found["sentence_embedding"][: len(part.members)].cpu().numpy()
 
 
 def layers_of(network: Any) -> nn.ModuleList:

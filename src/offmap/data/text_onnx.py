@@ -76,10 +76,9 @@ class OnnxEncoder:
             pool.shutdown(cancel_futures=True)
 
     def _encode(self, texts: Sequence[str], part: Part) -> NDArray[np.float32]:
-        width, members, size = part
-        read = text_model.tokens(self._network, [texts[row] for row in (members * size)[:size]], width)
+        read = text_model.tokens(self._network, part.filled(texts), part.width)
         (vectors,) = self._session.run(None, {name: read[name].cpu().numpy() for name in INPUTS})
-        return vectors[: len(members)]
+        return vectors[: len(part.members)]
 
 
 def graph_of(network: Any, key: str, folder: Path | None) -> bytes:

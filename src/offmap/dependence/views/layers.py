@@ -48,13 +48,13 @@ class TokenReader:
         counts = text_model.count_tokens(network, texts)
         found: dict[int, Tensor] = {}
         with torch.no_grad(), bar("reading", total=len(texts)) as shown:
-            for width, members, size in text_model.parts(counts, text_model.token_limit(network)):
+            for part in text_model.parts(counts, text_model.token_limit(network)):
                 # Copies fill the batch up: its shape must not depend on which texts come together.
-                read = text_model.tokens(network, [texts[row] for row in (members * size)[:size]], width)
+                read = text_model.tokens(network, part.filled(texts), part.width)
                 states = network[0].auto_model(**read).last_hidden_state
-                for row, state, mask in zip(members, states, read["attention_mask"].bool(), strict=False):
+                for row, state, mask in zip(part.members, states, read["attention_mask"].bool(), strict=False):
                     found[row] = state[mask]
-                shown.advance(len(members))
+                shown.advance(len(part.members))
         return [found[row] for row in range(len(texts))]
 
 
@@ -91,12 +91,12 @@ class TopLayers(nn.Module):
         """Returns the embeddings of many texts; a text gets the same bytes whatever comes with it."""
         found: dict[int, Tensor] = {}
         counts = np.array([len(state) for state in states])
-        for width, members, size in text_model.parts(counts, _NO_LIMIT):
-            some = [states[row] for row in (members * size)[:size]]
-            padded = pad_sequence([*some, some[0].new_zeros(width, some[0].shape[1])], batch_first=True)[:-1]
+        for part in text_model.parts(counts, _NO_LIMIT):
+            some = part.filled(states)
+            padded = pad_sequence([*some, some[0].new_zeros(part.width, some[0].shape[1])], batch_first=True)[:-1]
             lengths = torch.tensor([len(state) for state in some], device=padded.device)
             pooled = self._pooled(padded, lengths, token)
-            found.update(zip(members, pooled, strict=False))
+            found.update(zip(part.members, pooled, strict=False))
         return torch.stack([found[row] for row in range(len(states))])
 
     def _pooled(self, padded: Tensor, lengths: Tensor, token: int | None) -> Tensor:
