@@ -23,13 +23,13 @@ from offmap.calibration.notices import warn_of_uncovered
 from offmap.calibration.split import Split, hold_out, uncovered, uncovered_names
 from offmap.collaborative.contract import EntityModel
 from offmap.collaborative.entities import EntityTable
-from offmap.collaborative.given import Embeddings, given_vectors, label_codes, label_set
 from offmap.collaborative.ids import Id, Ids, Places, as_given, check_ids, same_kind
 from offmap.collaborative.learning import Learner, observations
 from offmap.collaborative.levels import pooled, standardised
 from offmap.collaborative.observations import Observations, check_index
 from offmap.collaborative.parts import Head, Learned, Solver, StreamSolver
 from offmap.collaborative.scoring import Scoring
+from offmap.collaborative.side_information import Embeddings, given_vectors, label_codes, label_set
 from offmap.distributed import current
 from offmap.errors import warn_caller
 from offmap.estimator import OpenWorldEstimator

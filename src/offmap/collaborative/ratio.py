@@ -15,7 +15,6 @@ from offmap.batches import Sampler
 from offmap.collaborative.embedding_detector import EmbeddingDetector
 from offmap.collaborative.episodes import fit_components
 from offmap.collaborative.features import RangePenalty
-from offmap.collaborative.given import label_set
 from offmap.collaborative.heads import ConcatHead, InnerProductHead, RatioHead, concat_features, tower_features
 from offmap.collaborative.mixture import ComponentFeatures, MixtureHead, MixtureSolver, feature_sums
 from offmap.collaborative.networks import RowNetwork
@@ -26,6 +25,7 @@ from offmap.collaborative.pair_training import CodedPairs, PairBatches
 from offmap.collaborative.parts import Learned
 from offmap.collaborative.scoring import all_features
 from offmap.collaborative.search import RatioSearch
+from offmap.collaborative.side_information import label_set
 from offmap.collaborative.training import EMBEDDING_LR_FACTOR, Schedule, contrast_loss, fit_jointly
 from offmap.nets.image_rule import is_image
 from offmap.parameters import Count, NonNegative, Positive

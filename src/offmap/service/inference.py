@@ -14,9 +14,9 @@ from offmap.collaborative.base import EntityDetector
 from offmap.data import TableEncoder
 from offmap.estimator import encoder_of
 from offmap.service import openapi, schemas, tensors
-from offmap.service.given import parse
 from offmap.service.models import Loaded, Models
 from offmap.service.problems import Problem
+from offmap.service.request_rows import parse
 from offmap.service.rows import cells, numbers, reads_texts, require_few, texts
 from offmap.verdict import Verdict
 from offmap.workflow import Estimator

@@ -16,10 +16,10 @@ from offmap.collaborative.base import EntityDetector
 from offmap.explain import explain as explain_novelty
 from offmap.loop.access import taught_rows
 from offmap.service import openapi, schemas
-from offmap.service.given import Given, given_rows, json_object, rows_of
 from offmap.service.inference import json_verdict
 from offmap.service.models import Loaded, Models, Slot
 from offmap.service.problems import Problem, busy
+from offmap.service.request_rows import RequestRows, json_object, read_rows, rows_of
 from offmap.service.rows import named
 from offmap.service.scorer import required
 from offmap.workflow import promise_of
@@ -57,7 +57,7 @@ async def score(request: Request, name: str, version: str | None = None, alpha: 
     """
     state = request.app.state
     loaded: Loaded = await state.models.get(name, version)
-    given = await given_rows(request, loaded.model, state.settings.limits)
+    given = await read_rows(request, loaded.model, state.settings.limits)
     verdict = await state.scorer.score(loaded, given.rows, given.entities, alpha)
     if "text/csv" not in request.headers.get("accept", ""):
         return json_verdict(verdict, model=loaded.name, version=loaded.version)
@@ -74,7 +74,7 @@ async def suggest_alpha(request: Request, name: str) -> schemas.Suggestion:
     """
     state = request.app.state
     loaded: Loaded = await state.models.get(name)
-    given = await given_rows(request, loaded.model, state.settings.limits)
+    given = await read_rows(request, loaded.model, state.settings.limits)
     found = await _in_turn(state, partial(_suggested, loaded, given))
     return schemas.Suggestion(
         model=loaded.name,
@@ -87,7 +87,7 @@ async def suggest_alpha(request: Request, name: str) -> schemas.Suggestion:
     )
 
 
-def _suggested(loaded: Loaded, given: Given) -> SuggestedRate:
+def _suggested(loaded: Loaded, given: RequestRows) -> SuggestedRate:
     rows = named(loaded.model, given.rows)
     if isinstance(loaded.model, EntityDetector):
         return suggest_for_entities(loaded.model, rows, required(given.entities))

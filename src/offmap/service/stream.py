@@ -9,10 +9,10 @@ from starlette.responses import Response
 
 from offmap.loop import OpenWorld
 from offmap.service import openapi, schemas
-from offmap.service.given import Given, as_sent, given_rows, json_object, rows_of
 from offmap.service.inference import json_verdict
 from offmap.service.models import Loaded
 from offmap.service.problems import Problem
+from offmap.service.request_rows import RequestRows, as_sent, json_object, read_rows, rows_of
 from offmap.service.rows import first_rows
 from offmap.service.worlds import WorldHandle
 from offmap.verdict import Verdict
@@ -40,7 +40,7 @@ async def observe(request: Request, world: str) -> Response:
     loaded: Loaded = await state.models.get(world)
     # A table of the stream may still have columns that were dropped when the world was created.
     limits = state.settings.limits
-    given: Given = await given_rows(request, loaded.model, limits, more=["ids"], other_columns="ignore")
+    given: RequestRows = await read_rows(request, loaded.model, limits, more=["ids"], other_columns="ignore")
     ids = given.more.get("ids")
     if ids is not None and not isinstance(ids, list):
         raise Problem(422, "ids must be a list with one entry per row")

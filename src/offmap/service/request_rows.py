@@ -29,7 +29,7 @@ _SHORT = 1 << 20
 
 
 @dataclass(frozen=True)
-class Given:
+class RequestRows:
     """Rows as a model reads them, with what came along.
 
     Args:
@@ -45,14 +45,14 @@ class Given:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-async def given_rows(
+async def read_rows(
     request: Request,
     model: Estimator,
     limits: Limits,
     *,
     more: Collection[str] = (),
     other_columns: Literal["refuse", "ignore"] = "refuse",
-) -> Given:
+) -> RequestRows:
     """Reads the rows of a request: JSON, or an uploaded table, whose ids are a column where ``more`` has "ids".
 
     Args:
@@ -83,7 +83,7 @@ async def given_rows(
         raise Problem(422, "this model asks what is unusual for an entity; name the column of them with ?entity=COLUMN")
     entities = data.y if isinstance(model, EntityDetector) else None
     beside = {} if ids is None or data.y is None else {"ids": data.y.tolist()}
-    return Given(_table_rows(model, data, other_columns == "ignore"), entities, data.identity, beside)
+    return RequestRows(_table_rows(model, data, other_columns == "ignore"), entities, data.identity, beside)
 
 
 def _stated(request: Request, model: Estimator) -> Roles:
@@ -120,14 +120,14 @@ def _cells(data: Data, places: Sequence[int]) -> NDArray[Any]:
     return np.column_stack([column.values for column in columns])
 
 
-def rows_of(content: Mapping[str, Any], model: Estimator, limits: Limits) -> Given:
+def rows_of(content: Mapping[str, Any], model: Estimator, limits: Limits) -> RequestRows:
     """The rows of a JSON body."""
     rows = rows_from_json(model, content, limits.rows)
     entities = content.get("entities")
     if entities is not None and (not isinstance(entities, list) or len(entities) != len(rows)):
         raise Problem(422, "entities must be a list with one entry per row")
     more = {name: value for name, value in content.items() if name not in _ROWS}
-    return Given(rows, None if entities is None else as_sent(entities), None, more)
+    return RequestRows(rows, None if entities is None else as_sent(entities), None, more)
 
 
 def as_sent(values: list[Any]) -> NDArray[np.object_]:

@@ -1,4 +1,4 @@
-"""What users give beside rows and entities: embeddings from elsewhere, and labels of rows."""
+"""Side information that users give beside rows and entities: embeddings from elsewhere, and labels of rows."""
 
 from collections.abc import Mapping
 from typing import Any
