@@ -126,7 +126,7 @@ def test_reasons_that_are_kept_stay_beside_new_ones(run: Run, tmp_path: Path) ->
 def test_json_holds_what_parquet_keeps_beside_the_scores(run: Run, tmp_path: Path) -> None:
     days = pd.date_range("2026-03-01", periods=2)
     lists = [[1.0, np.inf], [2.0]]
-    pd.read_csv("today.csv").head(2).assign(day=days, steps=lists).to_parquet(tmp_path / "rows.parquet")
+    pd.read_csv("today.csv").head(2).assign(day=days, steps=pd.Series(lists)).to_parquet(tmp_path / "rows.parquet")
     asked = ("score", "model.safetensors", tmp_path / "rows.parquet", "--keep", "day", "--keep", "steps")
     lines = [json.loads(line) for line in run(*asked, "--jsonl").out.splitlines()]
     assert [line["day"] for line in lines] == ["2026-03-01 00:00:00", "2026-03-02 00:00:00"]
