@@ -1,6 +1,7 @@
 """Claims of the papers against stored results."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,21 @@ def test_a_failure_that_does_not_occur_contradicts_and_nothing_is_said_of_what_w
     assert judge(claim, table(), {("a", "x", "m"): Sample({}, 0, None, False)}).outcome == "not run"
 
 
+def test_a_success_that_does_not_occur_is_not_reached() -> None:
+    claim = Claim(item="i", table="t", row="a", columns=("x",), metric="m", at_least=0.5)
+    for value, expected in ((0.6, "reached"), (0.4, "not reached")):
+        found = judge(claim, table(), {("a", "x", "m"): Sample({0: value}, 0, None, False)})
+        assert (found.outcome, found.theirs) == (expected, "at least 0.5")
+
+
+@pytest.mark.parametrize(("mean", "expected"), [(1.0, "reached"), (1.2, "not reached"), (0.8, "not reached")])
+def test_an_estimate_is_as_the_papers_or_not(mean: float, expected: str) -> None:
+    undirected = replace(table(), higher_is_better={})
+    claim = Claim(item="i", table="t", row="a", columns=("x",), metric="m")
+    samples = {("a", "x", "m"): Sample({0: mean}, 0, 1.0, False)}
+    assert judge(claim, undirected, samples).outcome == expected
+
+
 def test_results_of_other_parameters_are_marked() -> None:
     claim = Claim(item="i", table="t", row="a", columns=("x",), metric="m")
     assert judge(claim, table(), {("a", "x", "m"): Sample({0: 2.0}, 0, 2.0, True)}).ours == "2.00†"
@@ -102,6 +118,11 @@ def test_every_claim_names_what_exists_and_every_table_is_on_one_page(tmp_path: 
             assert judge(claim, found, samples).outcome == "not run"
             for column in claim.columns or found.columns:
                 printed = samples[claim.row, column, claim.metric].printed
-                assert claim.above or claim.at_most or not math.isnan(float(str(printed).partition("±")[0]))
+                assert (
+                    claim.above
+                    or claim.at_most
+                    or claim.at_least
+                    or not math.isnan(float(str(printed).partition("±")[0]))
+                )
     shown = [item.name for _, items in assigned(PAPERS, known.values()) for item in items]
     assert sorted(shown) == sorted(known)

@@ -27,7 +27,7 @@ MOVIELENS, VECTORS = collaborative_movielens.TABLES
 DIGITS, THINGS, TRANSFER = collaborative_images.TABLES
 APART, FEATURES = collaborative_apart.TABLES
 AUGMENTED, FIVE, PASSES, LONG_TRANSFER = collaborative_passes.TABLES
-PRETRAINED, _ = collaborative_pretrained.TABLES
+PRETRAINED, _, PACE = collaborative_pretrained.TABLES
 COLD, STREAM = collaborative_stream.TABLES
 
 
@@ -203,15 +203,33 @@ def test_augmented_passes_over_tasks_of_five_classes(monkeypatch: pytest.MonkeyP
     assert len(detector.entity_ids_) == comb(10, 5)
 
 
-@pytest.mark.parametrize("row", PRETRAINED.rows)
-def test_rows_of_pretrained_features_are_those_of_table_2(row: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def random_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random numbers in place of the features of the network, which only the benchmark installs."""
     rng, data = np.random.default_rng(0), bright_or_dark(400)
     X, X_test = (rng.normal(size=(len(images), 8)).astype(np.float32) for images in (data.X, data.X_test))
-    monkeypatch.setattr(collaborative_pretrained, "pretrained_features", lambda: Images(X, data.y, X_test, data.y_test))
+    made = Images(X, data.y, X_test, data.y_test)
+    monkeypatch.setattr(collaborative_pretrained, "pretrained_features", lambda: made)
+
+
+@pytest.mark.parametrize("row", PRETRAINED.rows)
+def test_rows_of_pretrained_features_are_those_of_table_2(row: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    random_features(monkeypatch)
     assert PRETRAINED.rows[row] == APART.rows[row]
     column = PRETRAINED.columns[0]
     assert PRETRAINED.printed[row, column, "auroc"] == APART.printed[row, column, "auroc"]
     assert 0 <= PRETRAINED.measure(replace(PRETRAINED.rows[row], passes=1), column, 0)["auroc"] <= 1
+
+
+@pytest.mark.parametrize("row", PACE.rows)
+def test_rows_of_more_pace_change_one_thing(row: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    random_features(monkeypatch)
+    base = APART.rows["flow of features, apart" if "flow" in row else "ratio of features, together"]
+    first, second = ({**vars(each), **each.detector.get_params()} for each in (PACE.rows[row], base))
+    # What `ready` sets is not of the row.
+    own = first.keys() - {"detector", "conv_channels", "epochs", "patience", "random_state"}
+    changed = {name for name in own if first[name] != second[name]}
+    assert changed in ({"embedding_lr_factor"}, {"passes"}, {"head", "embedding_decay", "embedding_lr_factor"})
+    assert 0 <= PACE.measure(replace(PACE.rows[row], passes=1), "k = 1 (10 tasks)", 0)["auroc"] <= 1
 
 
 def test_transfer_after_more_passes_is_augmented(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,14 @@
 """The pages of results as Markdown, and one table for the terminal."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import rich.table
 from rich.text import Text
 
 from offmap.files import replacing
-from offmap_bench.claims import Claim, judge
+from offmap_bench.claims import Claim, Outcome, judge
 from offmap_bench.figure import Figure
 from offmap_bench.grids import Entry, Grid, grids_of
 from offmap_bench.papers import PAPERS, Page, assigned
@@ -16,6 +16,7 @@ from offmap_bench.places import PAGE, RESULTS
 from offmap_bench.run import Cell
 from offmap_bench.samples import read_samples
 from offmap_bench.table import Table
+from offmap_bench.tally import Tally, tallies
 
 LEGEND = """\
 An entry reads *ours* (*the paper's*): our mean ± sample standard deviation over the seeds, and in parentheses the
@@ -30,8 +31,15 @@ Written by `python -m offmap_bench --render` from the stored results. Each line 
 better than the paper's number by more than two standard errors and one percent. *Reached*: at most one standard error
 or one percent below it; for a statement of order, the same order by more than two standard errors. *Contradicted*:
 the opposite order by as much, or a failure that does not occur. † marks results of an older configuration. Seeds are
-ours; the papers' protocols and ours are compared on the linked pages."""
+ours; the papers' protocols and ours are compared on the linked pages. Below the statements, every number that the paper
+prints is counted by the same rule. *Suggested rate*: the rate of false alarms that the unlabelled test rows suggest."""
 
+_OUTCOMES: dict[Outcome, str] = {
+    "beaten": "better here",
+    "reached": "as good",
+    "not reached": "worse here",
+    "not run": "not run",
+}
 # Metrics of a table that are seen without unfolding.
 _UNFOLDED = 2
 
@@ -148,12 +156,26 @@ def overview(pages: Iterable[tuple[Page, list[Table | Figure]]], results: Path, 
         if verdicts:
             head = [_line(["statement", "ours", "paper", "seeds", "verdict", "cause"]), _line(["---"] * 6)]
             blocks.append("\n".join([*head, *verdicts]))
+        blocks += _counts(tallies(tables.values(), results), link)
     return "\n\n".join(blocks) + "\n"
 
 
+def _counts(found: Mapping[str, Tally], link: str) -> list[str]:
+    """How the results compare with every printed number, table by table; folded, with the sums to be seen."""
+    if not found:
+        return []
+    total = sum(found.values(), Tally())
+    words = ", ".join(f"{total[outcome]} {name}" for outcome, name in _OUTCOMES.items() if total[outcome])
+    lines = [_line(["table", "printed", *_OUTCOMES.values()]), _line(["---"] * (len(_OUTCOMES) + 2))]
+    for name, counts in found.items():
+        numbers = (str(counts[outcome] or "") for outcome in _OUTCOMES)
+        lines.append(_line([f"[{name}]({link}#{name})", str(counts.total()), *numbers]))
+    summary = f"All {total.total()} printed numbers, other methods' included: {words}"
+    return [f"<details><summary>{summary}</summary>", "\n".join(lines), "</details>"]
+
+
 def _verdict(claim: Claim, table: Table, results: Path, link: str) -> str:
-    profile = "cpu" if "cpu" in table.profiles else next(iter(table.profiles))
-    found = judge(claim, table, read_samples(table, profile, results)[0])
+    found = judge(claim, table, read_samples(table, table.shown_profile, results)[0])
     cause = claim.cause if found.outcome in ("not reached", "contradicted") else ""
     seeds = str(found.seeds) if found.seeds else ""
     item = f"[{_escape(claim.item)}]({link}#{table.name})"

@@ -112,6 +112,11 @@ class Table:
         for profile, overrides in self.profiles.items():
             require_known(f"parameters of the profile {profile!r}", overrides, settable)
 
+    @property
+    def shown_profile(self) -> str:
+        """The profile that the page of verdicts shows."""
+        return "cpu" if "cpu" in self.profiles else next(iter(self.profiles))
+
     def format(self, metric: str) -> str:
         """Returns the number format of ``metric``."""
         return self.formats.get(metric, ".2f")

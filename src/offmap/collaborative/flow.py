@@ -52,9 +52,10 @@ class EntityFlowDetector(EmbeddingDetector):
 
     Args:
         condition: "own" scales and shifts the output $f$ of every unit of every layer to
-            $f \odot \tanh(e_{scale}) + \tanh(e_{bias})$ by two vectors of the entity's own, as in the paper: they are
-            its embedding, and ``embedding_size`` does not count. In "affine" both are a linear map of the embedding,
-            which may start from anything. "prior" moves the mean of the Gaussian that the flow starts from.
+            $f \odot \tanh(e_{scale}) + \tanh(e_{bias})$ by two vectors of the entity's own (the paper shares
+            them within a layer): they are its embedding, and ``embedding_size`` does not count. In "affine" both are a
+            linear map of the embedding, which may start from anything. "prior" moves the mean of the Gaussian that the
+            flow starts from.
         n_layers: Number of masked autoregressive layers, in alternating order of the features.
         hidden: Widths of the hidden layers of each.
 
