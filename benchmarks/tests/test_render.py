@@ -125,10 +125,14 @@ def test_the_overview_states_each_claim_with_its_verdict_and_link(table: Table, 
         Claim(item="order", table="forests", row="large", above="small", columns=("shift 1",), metric="auroc"),
     )
     paper = Page(name="trees", title="Trees", about="Of trees.", claims=claims)
-    assert lines(overview([(paper, [table])], tmp_path, "pages"))[2:] == [
+    page = overview([(paper, [table])], tmp_path, "pages")
+    verdicts, counts = lines(page)[2:4], lines(page)[4:]
+    assert verdicts == [
         "| [small](pages/trees.md#forests) | 0.2 | 0.9 | 3 | not reached | too small |",
         "| [order](pages/trees.md#forests) | 0.5 against 0.2 | above small | 3 | reached |  |",
     ]
+    assert counts[-1].startswith(f"| [forests](pages/trees.md#forests) | {len(table.printed)} |")
+    assert f"All {len(table.printed)} printed numbers, other methods' included: " in page
 
 
 def test_what_was_not_run_is_said(table: Table, tmp_path: Path) -> None:
