@@ -62,12 +62,31 @@ def test_augmented_passes_bring_the_other_embeddings_up(row: str) -> None:
     assert passes(row, "20 passes, augmented") > six + 0.03
 
 
+def after_augmented_passes_over_fives(row: str) -> float:
+    return mean("collaborative-cifar10-augmented-five", row, "k = 5, 20 passes, augmented", "auroc")
+
+
 @pytest.mark.parametrize("row", ["label*", "learned, 64 seed tasks", "pseudo-label", "random"])
 def test_the_numbers_of_a_cause_are_those_of_the_stored_results(row: str) -> None:
-    (cause,) = (claim.cause for page in PAGES for claim in page.claims if claim.item == f"CIFAR-10, {row}")
-    passed, before, after = map(int, re.findall(r"(\d+) epochs with augmentation raise (\d+) to (\d+)", cause)[0])
-    assert before == round(100 * mean("collaborative-cifar10", row, "k = 2 (45 tasks)", "auroc"))
-    assert after == round(100 * passes(row, f"{passed} passes, augmented"))
+    plain = {k: mean("collaborative-cifar10", row, k, "auroc") for k in ("k = 2 (45 tasks)", "k = 5 (252 tasks)")}
+    augmented = [passes(row, "20 passes, augmented"), after_augmented_passes_over_fives(row)]
+    pairs = [(round(100 * first), round(100 * second)) for first, second in zip(plain.values(), augmented, strict=True)]
+    assert all(second > first for first, second in pairs)
+    two, five = pairs
+    assert f"{two[0]} to {two[1]} at k = 2" in cause_of(f"CIFAR-10, {row}")
+    assert cause_of(f"CIFAR-10, {row}").endswith(f"{five[0]} to {five[1]} at k = 5")
+
+
+def test_longer_training_of_label_embeddings_has_the_numbers_of_its_cause() -> None:
+    longer, plain = passes("label*", "40 passes, augmented"), passes("label*", "20 passes")
+    assert f"40 epochs to {100 * longer:.0f}, 20 without it to {100 * plain:.0f}" in cause_of("CIFAR-10, label*")
+
+
+def test_augmented_passes_bring_learned_embeddings_of_fives_above_pseudo_labels() -> None:
+    learned, pseudo = map(after_augmented_passes_over_fives, ("learned, 64 seed tasks", "pseudo-label"))
+    assert learned > pseudo + 0.02
+    cause = cause_of("CIFAR-10, learned above pseudo-label, k = 5")
+    assert cause.endswith(f"learned gets {100 * learned:.0f}, pseudo-label {100 * pseudo:.0f}")
 
 
 def test_augmented_passes_bring_transfer_to_triples_up() -> None:
@@ -197,3 +216,123 @@ def test_total_correlation_beats_pairs_of_templates_where_training_is_long_enoug
 def test_twelve_steps_with_dropout_hardly_move_the_encoder(row: str) -> None:
     assert abs(gaps("sentence-views", "dropout", row, "before training").mean()) < 0.55
     assert "at most 0.5 points" in cause_of("sentences, dropout: TC-Tree above MI-fix")
+
+
+FILMS = "behaviour only"
+
+
+@pytest.mark.parametrize(
+    ("item", "other", "metric"),
+    [
+        ("MovieLens, age, ratio above Gaussian", "Gaussian", "age, lift"),
+        ("MovieLens, occupation, ratio above Gaussian", "Gaussian", "occupation, lift"),
+        ("MovieLens, occupation, ratio above flow", "flow", "occupation, lift"),
+    ],
+)
+def test_by_lift_the_ratio_leads_the_densities_that_counts_favour(item: str, other: str, metric: str) -> None:
+    ours, theirs = (mean("collaborative-movielens", row, FILMS, metric) for row in ("ratio, learned", other))
+    assert ours > theirs + 0.01
+    assert f"by lift the ratio gets {100 * ours:.0f}, the {other} {100 * theirs:.0f}" in cause_of(item)
+
+
+def test_among_viewers_learned_embeddings_lead_random_ones_and_get_what_the_cause_says() -> None:
+    learned, drawn = (
+        mean("collaborative-movielens", f"ratio, {name}", FILMS, "age, viewers") for name in ("learned", "random")
+    )
+    assert learned > drawn + 0.04
+    assert f"learned gets {100 * learned:.0f}, random {100 * drawn:.0f}" in cause_of(
+        "MovieLens, age, learned above random"
+    )
+    jobs = mean("collaborative-movielens", "ratio, learned", FILMS, "occupation, viewers")
+    low, high = sorted((learned, jobs))
+    for label in ("age", "occupation"):
+        cause = cause_of(f"MovieLens, {label}, learned embeddings")
+        assert f"ours gets {100 * low:.0f} to {100 * high:.0f} among viewers" in cause
+
+
+@pytest.mark.parametrize("column", ["k = 3 (120 tasks)", "k = 4 (210 tasks)"])
+def test_two_towers_learn_together_what_the_concatenating_network_does_not_in_six_passes(column: str) -> None:
+    towers, apart = (
+        mean("collaborative-cifar10-apart", row, column, "auroc") for row in ("two towers, together", "ratio, apart")
+    )
+    assert towers > apart + 0.1
+    cause = cause_of(f"CIFAR-10, together above apart, {column}")
+    assert f"two towers get {100 * towers:.0f}, apart {100 * apart:.0f}" in cause
+
+
+def test_lines_whose_terms_have_as_many_units_as_the_authors_code_have_the_estimates_of_the_causes() -> None:
+    for name in ("InfoNCE", "MINE", "NWJ", "CLUB"):
+        row, table = f"Line {name}, growing", "total-correlation-growing"
+        grown = mean("total-correlation-staircase" if name == "InfoNCE" else table, row, "TC 10", "mean")
+        narrow = mean("total-correlation-staircase", f"Line {name}", "TC 10", "mean")
+        assert grown > narrow + 0.9
+        cause = cause_of(f"estimate at total correlation 10, Line {name}, 15 units")
+        assert cause.endswith(f"ours is {grown:.3g}")
+
+
+def test_the_variance_of_nwj_grows_with_the_estimate_and_that_of_infonce_hardly() -> None:
+    few, many, bounded = (
+        mean("total-correlation-staircase", row, column, "variance")
+        for row, column in (("Tree NWJ", "TC 2"), ("Tree NWJ", "TC 10"), ("Tree InfoNCE", "TC 10"))
+    )
+    cause = cause_of("variance of trees at 10 nats, NWJ below InfoNCE")
+    assert f"from {few:.2f} at 2 nats to {many:.2f}, that of InfoNCE to {bounded:.2f}" in cause
+
+
+def test_the_authors_runs_contradict_what_the_thesis_says_of_errors_of_trees() -> None:
+    table = TABLES["total-correlation-staircase"]
+    theirs = {row: float(table.printed[row, "TC 10", "mean"]) for row in ("Tree InfoNCE", "Tree CLUB")}
+    assert abs(theirs["Tree InfoNCE"] - 10) > abs(theirs["Tree CLUB"] - 10)
+    ours = [mean(table.name, row, "TC 10", "mean") for row in theirs]
+    cause = cause_of("error of trees at 10 nats, InfoNCE below CLUB")
+    assert f"ours at {ours[0]:.2f} and {ours[1]:.1f}" in cause
+    assert f"InfoNCE ends at {theirs['Tree InfoNCE']:.2f}" in cause
+
+
+def test_the_style_code_of_a_plain_autoencoder_carries_the_digit_as_well() -> None:
+    plain, separated = (100 * mean("disentangling", row, "no adversary", "acc_d") for row in ("AE", "TC"))
+    assert separated > plain + 20
+    assert f"its acc_d is {plain:.0f}, TC's {separated:.0f}" in cause_of("coloured digits, acc_c, TC above AE")
+
+
+def test_few_sentences_tell_no_rows_apart_and_more_do() -> None:
+    assert abs(gaps("sentence-views", "templates", "TC-Tree", "Core-View").mean()) < 0.5
+    lead = gaps("sentence-views-many", "templates", "TC-Tree", "MI-fix").mean()
+    assert f"with 20,000 sentences TC leads by {lead:.0f}" in cause_of(
+        "sentences, templates, few: TC-Tree above Core-View"
+    )
+    small, large = (
+        100 * mean(table, "TC-Tree", "templates", "mean") for table in ("sentence-views-many", "sentence-views-mpnet")
+    )
+    cause = cause_of("sentences, templates, mpnet: TC-Tree")
+    assert f"MiniLM gets {small:.0f} from 20,000, mpnet, of BERT's size, {large:.0f} from 2,000" in cause
+
+
+def test_coarser_and_paler_negatives_and_more_epochs_help_on_colour_images() -> None:
+    row, column = "Bernoulli, Tiny ImageNet", "cifar10 → svhn"
+    sharp = mean("vae-negatives-colour", row, column, "auroc_bpd")
+    soft = mean("vae-negatives-colour", f"{row}, softened", column, "auroc_bpd")
+    short = mean("vae-negatives-colour-epochs", row, "2 epochs", "auroc_bpd")
+    assert soft > sharp + 0.2
+    assert sharp > short + 0.2
+    cause = cause_of("CIFAR-10 → SVHN, auxiliary, Bernoulli")
+    assert f"2 epochs give {short:.2f}, 8 give {sharp:.2f}" in cause
+    assert cause.endswith(f"they give {soft:.2f}")
+
+
+def test_the_default_reference_is_what_reaches_the_density_with_two_humps() -> None:
+    default, plain = (
+        mean("sampling-bounded", row, "u2", "KS")
+        for row in ("RAS, Beta reference", "RAS, Beta reference, as in the paper")
+    )
+    assert default < 0.6 * plain
+    assert f"reaches {default:.4f}" in cause_of("KS on the bounded density u2, without our additions")
+
+
+def test_the_forward_divergence_leaves_the_failure_as_it_is() -> None:
+    column = "cifar10 → svhn"
+    forward, reverse = (
+        mean("vae-forward-kl", row, column, "auroc_bpd") for row in ("Gaussian, forward", "Gaussian, reverse (ELBO)")
+    )
+    assert abs(forward - reverse) < 0.05
+    assert f"reverse: {reverse:.2f}" in cause_of("CIFAR-10 → SVHN, the forward divergence ends the failure")
