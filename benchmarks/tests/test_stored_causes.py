@@ -336,3 +336,31 @@ def test_the_forward_divergence_leaves_the_failure_as_it_is() -> None:
     )
     assert abs(forward - reverse) < 0.05
     assert f"reverse: {reverse:.2f}" in cause_of("CIFAR-10 → SVHN, the forward divergence ends the failure")
+
+
+def test_better_features_in_two_towers_bring_the_ratio_up() -> None:
+    table = "collaborative-cifar10-pretrained-pace"
+    two, four = (
+        mean(table, "two towers of features, together", column, "auroc")
+        for column in ("k = 2 (45 tasks)", "k = 4 (210 tasks)")
+    )
+    learnt = mean("collaborative-cifar10-features", "contrastive features", "CIFAR-10", "training")
+    given = mean("collaborative-cifar10-pretrained-features", "EfficientNet-lite0", "CIFAR-10", "training")
+    assert given > learnt + 0.2
+    assert two > mean("collaborative-cifar10-apart", "ratio of features, together", "k = 2 (45 tasks)", "auroc") + 0.1
+    cause = cause_of("CIFAR-10, ratio of features, together")
+    assert f"finds {100 * learnt:.0f} % of the labels" in cause
+    assert f"pretrained ones ({100 * given:.0f} %) in two towers give {100 * two:.0f} at k = 2" in cause
+    assert cause.endswith(f"{100 * four:.0f} at k = 4")
+
+
+def test_neither_better_features_nor_more_passes_bring_the_flow_up() -> None:
+    column = "k = 2 (45 tasks)"
+    few = mean("collaborative-cifar10-pretrained", "flow of features, apart", column, "auroc")
+    many = mean("collaborative-cifar10-pretrained-pace", "flow of features, apart, 200 passes", column, "auroc")
+    learnt = mean("collaborative-cifar10-apart", "flow of features, apart", column, "auroc")
+    assert few < learnt + 0.02
+    assert many < few - 0.05
+    assert f"200 passes give {100 * many:.0f} and 20 give {100 * few:.0f}" in cause_of(
+        "CIFAR-10, flow of features, together"
+    )
