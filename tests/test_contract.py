@@ -95,6 +95,16 @@ def test_a_row_scores_the_same_in_any_batch_where_rows_start_at_odd_places_in_me
     assert fitted.novelty(X[7:8]).tobytes() == whole[7:8].tobytes()
 
 
+@pytest.mark.parametrize("cls", CLASSIFIERS, ids=lambda cls: cls.__name__)
+def test_a_row_scores_the_same_at_every_place_for_any_number_of_classes(cls: type) -> None:
+    rng = np.random.default_rng(0)
+    for classes in (6, 7, 10, 11, 19):
+        y = np.arange(20 * classes) % classes
+        X = 3 * rng.normal(size=(classes, 5))[y] + rng.normal(size=(len(y), 5))
+        fitted = brief(cls, **({"width": 50} if "width" in hints(cls) else {})).fit(X, y)
+        assert len(np.unique(fitted.novelty(np.tile(X[:1] + 1, (300, 1))))) == 1, classes
+
+
 def test_save_and_load_give_the_same_bytes(fitted: Any, tmp_path: Path) -> None:
     X, _ = blobs(seed=1)
     before = torch.get_rng_state()

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from offmap.nets.steady import Linear, steady_product
+from offmap.nets.steady import Linear, steady_map, steady_product
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -16,6 +16,18 @@ def test_a_row_gets_the_same_bytes_at_every_place(width: int, outputs: int, dtyp
     found = steady_product(row.repeat(512, 1), weight)
     assert (found == found[0]).all()
     torch.testing.assert_close(found[0], weight @ row)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("width", [3, 8, 17, 64, 200])
+def test_a_row_gets_the_same_bytes_at_every_place_for_any_number_of_columns(width: int, dtype: torch.dtype) -> None:
+    torch.manual_seed(width)
+    row = torch.randn(width, dtype=dtype)
+    for columns in range(1, 36):
+        matrix = torch.randn(width, columns, dtype=dtype)
+        found = steady_map(row.repeat(512, 1), matrix)
+        assert (found == found[0]).all(), columns
+        torch.testing.assert_close(found[0], row @ matrix)
 
 
 def test_a_layer_is_steady_where_it_scores_and_plain_where_it_learns() -> None:

@@ -71,6 +71,14 @@ def test_any_order_of_learning_gives_the_solution_on_all_rows(cuts: list[int], s
     assert (grown.predict_closed(rows) == scores.argmax(axis=1)).all()
 
 
+@pytest.mark.parametrize("classes", range(2, 21))
+def test_a_row_scores_the_same_alone_for_any_number_of_classes(classes: int) -> None:
+    rows = 3 * np.random.default_rng(1).normal(size=(12, 5))
+    classifier = model(width=96).fit(*blobs(classes, 20))
+    alone = [classifier.novelty(rows[[place]])[0] for place in range(len(rows))]
+    assert classifier.novelty(rows).tolist() == alone
+
+
 def test_learning_one_after_another_equals_learning_together_to_a_millionth() -> None:
     X, y = blobs(6)
     first = y < 2

@@ -30,6 +30,7 @@ from offmap.scores import (
     Score,
     ViM,
 )
+from offmap.scores.chunks import scored
 
 Array = NDArray[np.float64]
 CLASSES, WIDTH = 4, 6
@@ -204,3 +205,13 @@ def test_many_reference_rows_are_searched_block_by_block(count: int, monkeypatch
 def test_what_a_score_lacks_is_named(score: Score, outputs: Outputs, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         score.fit(outputs)
+
+
+@pytest.mark.parametrize("width", range(2, 24))
+def test_a_row_scores_the_same_at_every_place_for_any_width_of_the_residual_space(width: int) -> None:
+    rng = np.random.default_rng(width)
+    Z = rng.normal(size=(200, width))
+    score = ViM(components=1).fit(Outputs(torch.from_numpy(Z), torch.from_numpy(Z @ rng.normal(size=(width, 3)))))
+    row, logits = torch.from_numpy(3 * rng.normal(size=(1, width))), torch.zeros(1, 3, dtype=torch.float64)
+    found = scored(score, Outputs(row.repeat(300, 1), logits.repeat(300, 1)))
+    assert len(np.unique(found)) == 1

@@ -1,7 +1,8 @@
 """Matrix products that give a row the same bytes wherever it stands in a batch.
 
 A product rounds a row by where the row starts in memory. Rows whose length is no multiple of 16 bytes start at
-different alignments, so they are padded with zeros.
+different alignments, so they are padded with zeros. A product with a matrix of few columns, or of an odd number of
+them, also rounds a row by its place in the batch, so the columns are padded as well.
 """
 
 import torch
@@ -10,6 +11,8 @@ from torch.nn.functional import linear, pad
 
 # Bytes at which the instructions that a product is made of may differ.
 _ALIGNMENT = 16
+# Columns that a product computes at once. For a rest of them, rows near the end of a block are computed otherwise.
+_COLUMNS = 16
 
 
 def steady_product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -24,6 +27,19 @@ def steady_product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> 
     if lacking:
         rows, weight = pad(rows, (0, lacking)), pad(weight, (0, lacking))
     return linear(rows.contiguous(), weight.contiguous(), bias)
+
+
+def steady_map(rows: Tensor, matrix: Tensor) -> Tensor:
+    """The product of each row with each column of ``matrix``, which is not copied if it has a multiple of 16 columns.
+
+    Example:
+        >>> steady_map(torch.ones(2, 3), torch.eye(3)[:, :1])
+        tensor([[1.],
+                [1.]])
+    """
+    columns = matrix.shape[-1]
+    lacking = -columns % _COLUMNS
+    return (rows @ pad(matrix, (0, lacking)))[..., :columns] if lacking else rows @ matrix
 
 
 def linear_layer(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from offmap.nets import Standardise
+from offmap.nets.steady import steady_map
 
 
 @final
@@ -47,7 +48,7 @@ class AnalyticNetwork(nn.Module):
 
     def features(self, X: Tensor) -> Tensor:
         """Returns the random features of rows."""
-        return torch.relu(self.scale(X) @ self.projection + self.shift)
+        return torch.relu(steady_map(self.scale(X), self.projection) + self.shift)
 
     def add(self, X: Tensor, y: Tensor, sign: float = 1.0) -> Self:
         """Adds rows to the sums; with ``sign=-1`` it takes them out again."""
@@ -130,12 +131,12 @@ class AnalyticNetwork(nn.Module):
 
     def scores(self, X: Tensor) -> Tensor:
         """Returns the score of each class."""
-        return self.features(X) @ self.weights
+        return steady_map(self.features(X), self.weights)
 
     def forward(self, X: Tensor) -> tuple[Tensor, Tensor]:
         r"""Returns the score of each class, and the leverage $h^T (G + \lambda I)^{-1} h$ of each row."""
         H = self.features(X)
-        return H @ self.weights, (H @ self.whitening).square().sum(dim=1)
+        return steady_map(H, self.weights), steady_map(H, self.whitening).square().sum(dim=1)
 
     def left_out(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         r"""Returns scores and leverage of rows that have trained the network, as if each of them had not.

@@ -6,6 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from offmap.nets.steady import steady_map
 from offmap.parameters import Count
 from offmap.scores.head import Head
 from offmap.scores.score import Outputs, Score, features_of, logits_of
@@ -61,4 +62,4 @@ class ViM(Score):
         return self.weight_ * residual - logits_of(outputs).logsumexp(dim=1)
 
     def _residual(self, rows: Tensor) -> Tensor:
-        return ((rows - self.origin_) @ self.residual_).norm(dim=1)
+        return steady_map(rows - self.origin_, self.residual_).norm(dim=1)
