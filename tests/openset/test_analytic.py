@@ -121,6 +121,29 @@ def test_removed_rows_leave_no_trace_and_only_learnt_rows_can_be_removed() -> No
     np.testing.assert_allclose(bare.novelty(X), right.novelty(X), atol=1e-5)
 
 
+@pytest.mark.parametrize("keep_rows", [True, False])
+def test_a_class_without_its_last_row_is_forgotten_with_its_held_out_rows(keep_rows: bool) -> None:
+    X, y = blobs(4)
+    settings: dict[str, Any] = {"rule": "calibrated", "calibration": 0.3, "alpha": 0.1}
+    whole = model(**settings).fit(X, y)
+    rows, labels = whole.rows_[whole.row_labels_ == 2], whole.row_labels_[whole.row_labels_ == 2]
+    expected = model(**settings).fit(X, y).remove_class(2)
+    found = model(**settings, keep_rows=keep_rows).fit(X, y).remove_rows(rows, labels)
+    assert found.classes_.tolist() == [0, 1, 3]
+    assert sorted(set(found.held_out_labels_.tolist())) == [0, 1, 3]
+    assert found.threshold_ == pytest.approx(expected.threshold_)
+    np.testing.assert_allclose(found.novelty(X), expected.novelty(X), atol=1e-6)
+
+
+def test_the_last_row_of_one_of_two_classes_cannot_be_removed() -> None:
+    X, y = blobs(2)
+    classifier = model().fit(X, y)
+    before = classifier.novelty(X)
+    with pytest.raises(ValueError, match="needs two classes"):
+        classifier.remove_rows(X[y == 1], y[y == 1])
+    assert classifier.novelty(X).tobytes() == before.tobytes()
+
+
 @pytest.mark.parametrize(
     ("label", "message"), [(-5, "label -5, which is no known class: 0, 1, 2"), (7, "label 7, which"), ("0", "integers")]
 )

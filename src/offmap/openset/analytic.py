@@ -119,16 +119,13 @@ class AnalyticClassifier(IncrementalClassifier):
         rows = torch.from_numpy(self.rows_[gone]).to(self.device)
         self._copy_network()
         self.network_.add(rows, torch.full((len(rows),), place, device=self.device), sign=-1.0)
-        self.network_.drop_class(place).solve(self.penalty)
-        kept = self.held_out_labels_ != self.classes_[place]
         self.rows_, self.row_labels_ = self.rows_[~gone], self.row_labels_[~gone]
-        self.classes_ = np.delete(self.classes_, place)
-        self._keep_held_out(self.held_out_rows_[kept], self.held_out_labels_[kept])
-        self.calibrate_again()
-        return self
+        return self._without_classes(np.array([place]))
 
     def remove_rows(self, X: Any, y: ArrayLike) -> Self:
         """Forgets rows: the model is then what it would be if they had never been learnt.
+
+        A class that loses its last training row is forgotten as by ``remove_class``, together with its held-out rows.
 
         Args:
             X: Training rows. With ``keep_rows=False`` nothing can check that they were.
@@ -137,11 +134,30 @@ class AnalyticClassifier(IncrementalClassifier):
         check_is_fitted(self, "promise_")
         require_one_model(self, "remove_rows")
         rows, codes = self._checked(X), self._known_codes(X, y)
+        emptied = self._emptied_without(codes)
         gone = self._places_of(rows, self.classes_[codes]) if self.keep_rows else []
         removed = to_tensor(rows, self.device), torch.from_numpy(codes).to(self.device)
         self._copy_network()
-        self.network_.add(*removed, sign=-1.0).solve(self.penalty)
+        self.network_.add(*removed, sign=-1.0)
         self.rows_, self.row_labels_ = np.delete(self.rows_, gone, axis=0), np.delete(self.row_labels_, gone)
+        return self._without_classes(emptied)
+
+    def _emptied_without(self, codes: NDArray[np.int64]) -> NDArray[np.intp]:
+        """The places of the classes that have no training row left if one is taken out for each of ``codes``."""
+        lost = np.bincount(codes, minlength=len(self.classes_))
+        emptied = np.flatnonzero((lost > 0) & (self.network_.counts.cpu().numpy() - lost < 0.5))
+        if len(emptied) and len(self.classes_) - len(emptied) < 2:
+            raise ValueError("a classifier needs two classes; these rows are all that is left of one of the last two")
+        return emptied
+
+    def _without_classes(self, places: NDArray[np.intp]) -> Self:
+        """Solves anew and sets the threshold anew without the classes at ``places``, whose rows are taken out."""
+        for place in places[::-1].tolist():
+            self.network_.drop_class(place)
+        self.network_.solve(self.penalty)
+        kept = ~np.isin(self.held_out_labels_, self.classes_[places])
+        self.classes_ = np.delete(self.classes_, places)
+        self._keep_held_out(self.held_out_rows_[kept], self.held_out_labels_[kept])
         self.calibrate_again()
         return self
 
