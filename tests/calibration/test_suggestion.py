@@ -71,6 +71,15 @@ def test_rows_without_a_single_small_p_value() -> None:
     assert "no row seems to be novel" in str(found)
 
 
+def test_the_smallest_rate_that_can_be_kept_is_suggested_if_no_row_seems_to_be_novel() -> None:
+    model = fitted(199)
+    found = model.suggest_alpha(np.full((50, 1), np.median(model.calibration_novelty_)))
+    assert found.novel_share == 0
+    assert found.alpha == 1 / 200
+    assert "every alarm would be false; the smallest alpha is 0.005" in str(found)
+    assert model.at(alpha=found.alpha).threshold_ == model.calibration_novelty_[-1]
+
+
 def test_only_novel_rows() -> None:
     found = suggest_rate(np.full(50, 0.01))
     assert found == (0.01, 1.0, 1.0, 1.0)

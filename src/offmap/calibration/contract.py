@@ -81,13 +81,19 @@ class PromisedModel(ABC):
     def suggest_alpha(self, X: Any, *, false_alarm_cost: float = 1.0) -> SuggestedRate:
         """The false-alarm rate with the least expected cost on unlabelled rows, for ``at(alpha=…)``.
 
-        The more rows are novel, the more false alarms finding them is worth. The p-values tell how many are.
+        The more rows are novel, the more false alarms finding them is worth. The p-values tell how many are. If none
+        seems to be, it is the smallest rate that n held-out rows can keep, 1 / (n + 1).
 
         Args:
             X: Rows as they come in use, normal and novel ones, a hundred or more.
             false_alarm_cost: What a false alarm costs, if a novel row that is missed costs 1.
         """
-        return suggest_rate(self._without_confidence().p_value(X), false_alarm_cost=false_alarm_cost)
+        plain = self._without_confidence()
+        return plain._suggested(plain.p_value(X), false_alarm_cost)
+
+    def _suggested(self, p_value: FloatArray, false_alarm_cost: float) -> SuggestedRate:
+        smallest = 1 / (len(self.calibration_novelty_) + 1)
+        return suggest_rate(p_value, false_alarm_cost=false_alarm_cost, smallest=smallest)
 
     def _without_confidence(self) -> Self:
         """This model with p-values that are spread evenly for normal rows: a confidence enlarges them."""

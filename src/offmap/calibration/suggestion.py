@@ -22,7 +22,7 @@ class SuggestedRate(NamedTuple):
     """A rate of false alarms, and what to expect of it on the rows that it was suggested for.
 
     Args:
-        alpha: The rate.
+        alpha: The rate; if no row seems to be novel, the smallest one that can be kept.
         novel_share: Share of the rows that are novel.
         precision: Share of the flagged rows that are novel; nan if no row seems to be.
         recall: Share of the novel rows that are flagged; nan if no row seems to be.
@@ -35,19 +35,24 @@ class SuggestedRate(NamedTuple):
 
     def __str__(self) -> str:
         if not self.novel_share:
-            return "no row seems to be novel; take the alpha that you can afford"
+            return (
+                "no row seems to be novel, so that every alarm would be false; "
+                f"the smallest alpha is {_rounded_up(self.alpha):g}"
+            )
         return (
             f"alpha = {_rounded_up(self.alpha):g}: {self.novel_share:.0%} of the rows seem to be novel, "
             f"{self.recall:.0%} of these would be flagged, and {self.precision:.0%} of the flagged rows would be novel"
         )
 
 
-def suggest_rate(p_value: FloatArray, *, false_alarm_cost: float = 1.0) -> SuggestedRate:
+def suggest_rate(p_value: FloatArray, *, false_alarm_cost: float = 1.0, smallest: float | None = None) -> SuggestedRate:
     """The rate of false alarms with the least expected cost on rows of which some may be novel.
 
     Args:
         p_value: The conformal p-values of the rows, all of them: normal and novel ones as they come.
         false_alarm_cost: What a false alarm costs, if a novel row that is missed costs 1.
+        smallest: The rate that is suggested if no row seems to be novel: 1 / (n + 1) with n held-out rows. By default
+            the smallest of the p-values, which may be large.
 
     Reference: Storey, A Direct Approach to False Discovery Rates, 2002, for the share of normal rows.
 
@@ -66,7 +71,7 @@ def suggest_rate(p_value: FloatArray, *, false_alarm_cost: float = 1.0) -> Sugge
     found = flagged - normal * rates
     gain = found - false_alarm_cost * normal * rates
     if len(gain) == 0 or gain.max() <= 0:
-        return SuggestedRate(float(p_value.min()), 0.0, np.nan, np.nan)
+        return SuggestedRate(float(p_value.min()) if smallest is None else smallest, 0.0, np.nan, np.nan)
     best, novel = int(gain.argmax()), max(1 - normal, float(found.max()))
     return SuggestedRate(float(rates[best]), novel, float(found[best] / flagged[best]), float(found[best] / novel))
 

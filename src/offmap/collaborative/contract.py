@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from offmap.arrays import FloatArray, Rows
 from offmap.calibration.contract import PromisedModel
 from offmap.calibration.promise import Promise
-from offmap.calibration.suggestion import SuggestedRate, suggest_rate
+from offmap.calibration.suggestion import SuggestedRate
 from offmap.collaborative.ids import Places, as_given, check_ids
 from offmap.random_state import RandomState
 from offmap.verdict import Verdict
@@ -99,14 +99,16 @@ class EntityModel(PromisedModel):
     ) -> SuggestedRate:
         """The false-alarm rate with the least expected cost on unlabelled rows, for ``at(alpha=…)``.
 
+        If no row seems to be novel, it is the smallest rate that n held-out rows can keep, 1 / (n + 1).
+
         Args:
             X: Rows or images as they come in use, normal and novel ones, a hundred or more.
             entities: Id of the entity of each row.
             rows: Row of ``X`` that each id in ``entities`` refers to, if not the one in its place.
             false_alarm_cost: What a false alarm costs, if a novel row that is missed costs 1.
         """
-        p_value = self._without_confidence().p_value(X, entities, rows=rows)
-        return suggest_rate(p_value, false_alarm_cost=false_alarm_cost)
+        plain = self._without_confidence()
+        return plain._suggested(plain.p_value(X, entities, rows=rows), false_alarm_cost)
 
     def assess(self, X: Any, entities: ArrayLike, *, rows: ArrayLike | None = None) -> Verdict:  # type: ignore[override] # the entity is part of the question
         """Novelty, p-value and decision of each row for its entity, computed in one pass."""
