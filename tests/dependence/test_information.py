@@ -289,3 +289,45 @@ def test_settings_may_be_numbers_of_numpy() -> None:
 def test_more_is_shared_where_more_is_correlated() -> None:
     values = [mutual_information(*pairs(600, 1, r), random_state=0).value for r in (0.0, 0.5, 0.9, 0.99)]
     assert all(lower < higher for lower, higher in pairwise(values))
+
+
+@pytest.mark.parametrize("estimator", ["auto", "gaussian_copula"])
+@pytest.mark.parametrize("change", ["outlier", "far outlier", "heavy tail", "large", "small", "shifted"])
+def test_scale_and_outliers_do_not_change_an_estimate_that_ranks(estimator: str, change: str) -> None:
+    x, noise = np.random.default_rng(0).normal(size=(2, 2000))
+    y = x + noise
+    changed = {
+        "outlier": np.where(np.arange(2000) == 0, 1e12, x),
+        "far outlier": np.where(np.arange(2000) == 0, 1e300, x),
+        "heavy tail": np.exp(10 * x),
+        "large": x * 1e160,
+        "small": x * 1e-200,
+        "shifted": x + 1e6,
+    }[change]
+    found = mutual_information(changed, y, estimator, random_state=0).value
+    assert found == pytest.approx(mutual_information(x, y, estimator, random_state=0).value, abs=0.01)
+    assert found == pytest.approx(np.log(2) / 2, abs=0.04)
+
+
+@pytest.mark.parametrize("estimator", ["ksg", "kde", "mixed_ksg"])
+@pytest.mark.parametrize("outlier", [1e12, 1e25])
+def test_estimators_by_distance_warn_of_far_outliers(estimator: str, outlier: float) -> None:
+    x, noise = np.random.default_rng(0).normal(size=(2, 300))
+    y = x + noise
+    x[0] = outlier
+    with pytest.warns(UserWarning, match="^x: a few values lie so far out"):
+        mutual_information(x, y, estimator, random_state=0)
+
+
+@pytest.mark.parametrize("factor", [1e160, 1e-200])
+@pytest.mark.parametrize("estimator", ["gaussian", "ksg"])
+def test_large_and_small_units_do_not_change_an_estimate(estimator: str, factor: float) -> None:
+    x, noise = np.random.default_rng(0).normal(size=(2, 300))
+    found = mutual_information(x * factor, x + noise, estimator, random_state=0).value
+    assert found == pytest.approx(mutual_information(x, x + noise, estimator, random_state=0).value, rel=1e-6)
+
+
+def test_a_column_far_from_zero_is_not_dropped() -> None:
+    x, noise, other = np.random.default_rng(0).normal(size=(3, 2000))
+    found = mutual_information(np.column_stack([other, x + 1e13]), x + noise, "gaussian_copula", random_state=0)
+    assert found.value == pytest.approx(np.log(2) / 2, abs=0.04)

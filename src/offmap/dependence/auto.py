@@ -34,7 +34,7 @@ class Task:
     """Two groups of variables whose mutual information is to be estimated.
 
     Attributes:
-        pair: Standardised columns of both groups, with ties broken.
+        pair: The columns of both groups, or their ranks, with ties broken.
         tied: The same columns with their ties.
         names: Names of the columns of both groups.
     """

@@ -17,8 +17,8 @@ from offmap.dependence.estimator import Bound
 from offmap.dependence.fitting import Training, evaluate, fit, split
 from offmap.dependence.interval import Interval, Revalue, bootstrap_interval, count_splits, halves_interval
 from offmap.dependence.nearest_neighbors import on_rows
-from offmap.dependence.registry import CONTINUOUS, NEIGHBORS, NONPARAMETRIC, check_name, check_settings
-from offmap.dependence.ties import warn_of_ties
+from offmap.dependence.registry import CONTINUOUS, DISTANCES, NEIGHBORS, NONPARAMETRIC, check_name, check_settings
+from offmap.dependence.ties import warn_of_outliers, warn_of_ties
 from offmap.dependence.total_correlation_module import TotalCorrelation
 from offmap.dependence.validation import (
     FloatArray,
@@ -27,7 +27,9 @@ from offmap.dependence.validation import (
     log_scale,
     name_columns,
     name_variables,
+    ranks,
     standardise,
+    varying_columns,
 )
 from offmap.parameters import Natural
 from offmap.random_state import RandomState, as_generator, draw_seed, local_seed
@@ -45,7 +47,9 @@ def mutual_information(
 ) -> Estimate:
     """Estimates the mutual information of two variables, with a 95 % interval.
 
-    Columns are standardised first. A nonparametric estimator uses all rows. A network is trained on one part of the
+    Columns are ranked first for "auto" and "gaussian_copula", and standardised for the others. Those that measure
+    distances warn if a few values lie so far out that the others fall together. A nonparametric estimator uses all
+    rows. A network is trained on one part of the
     rows, stopped by a second and evaluated on a third.
 
     Args:
@@ -139,13 +143,13 @@ class _Request:
         self._check()
         parameters.require("random_state", random_state, Natural | np.random.RandomState | np.random.Generator | None)
         checked = dict(zip(named, check_variables([*named], [*named.values()]), strict=True))
-        variables = dict(zip(checked, standardise([*checked], [*checked.values()]), strict=True))
+        raw = {name: varying_columns(name, rows) for name, rows in checked.items()}
         if self.estimator in CONTINUOUS:
-            warn_of_ties(variables, self.estimator, stacklevel=4)
+            warn_of_ties(raw, self.estimator, stacklevel=4)
         names = [name_columns(name, rows) for name, rows in checked.items()]
         rng = as_generator(random_state)
         with local_seed(draw_seed(rng)):
-            answer = self._in_standard_units(checked)._answer([*variables.values()], names, rng)
+            answer = self._in_standard_units(checked)._answer(raw, names, rng)
         interval = answer.interval(rng)
         value, rows = float(answer.pointwise.mean()), len(answer.pointwise)
         found = Estimate(value, interval, answer.estimator, answer.bound, "nats", rows, answer.reason)
@@ -169,12 +173,20 @@ class _Request:
         entropy = self.settings["entropy"] - log_scale([*checked.values()][-1])
         return replace(self, settings=self.settings | {"entropy": entropy})
 
-    def _answer(self, variables: list[FloatArray], names: list[list[str]], rng: np.random.Generator) -> _Answer:
+    def _answer(self, raw: dict[str, FloatArray], names: list[list[str]], rng: np.random.Generator) -> _Answer:
+        columns = [*raw.values()]
         if self.estimator == "auto":
-            return self._automatic(variables, break_ties(variables, rng), names)
+            return self._automatic(columns, ranks(columns, rng), names)
+        # Only ranks count, and they must not depend on how far away an outlier is.
+        if self.estimator == auto.COPULA:
+            return self._nonparametric(ranks(columns, rng))
+        variables = dict(zip(raw, standardise([*raw], columns), strict=True))
+        if self.estimator in DISTANCES:
+            warn_of_outliers(raw, variables, self.estimator, stacklevel=5)
+        standard = [*variables.values()]
         if self.estimator in NONPARAMETRIC:
-            return self._nonparametric(variables if self.estimator == auto.MIXED else break_ties(variables, rng))
-        return self._network(variables)
+            return self._nonparametric(standard if self.estimator == auto.MIXED else break_ties(standard, rng))
+        return self._network(standard)
 
     def _nonparametric(self, variables: list[FloatArray]) -> _Answer:
         function, summands = NONPARAMETRIC[self.estimator], self._groups(variables)

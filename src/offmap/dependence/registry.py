@@ -35,6 +35,8 @@ NONPARAMETRIC: dict[str, Pointwise] = {
 }
 # Those whose contributions depend on neighbouring rows.
 NEIGHBORS = ("ksg", "ksg_improved", "mixed_ksg")
+# Those that compare distances between rows, which far outliers make vanish.
+DISTANCES = (*NEIGHBORS, "kde")
 # Those that need densities, which columns with ties do not have.
 CONTINUOUS = ("ksg", "ksg_improved", "kde", "gaussian", "gaussian_copula", "ba")
 # What the two kinds take beside their settings.

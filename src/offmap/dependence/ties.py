@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from offmap.dependence.validation import FloatArray
+from offmap.dependence.validation import TIE_NOISE, FloatArray
 
 # Rows that hold repeated values, as a share of all rows, from which on a column counts as tied.
 TIED_SHARE = 0.25
@@ -43,6 +43,29 @@ def warn_of_ties(variables: Mapping[str, FloatArray], estimator: str, stacklevel
         TiesWarning,
         stacklevel=stacklevel,
     )
+
+
+def warn_of_outliers(
+    raw: Mapping[str, FloatArray], standard: Mapping[str, FloatArray], estimator: str, stacklevel: int
+) -> None:
+    """Warns once, naming the variables whose standardised values lie closer to each other than the noise on ties."""
+    crowded = [name for name, rows in raw.items() if any(map(_is_crowded, rows.T, standard[name].T))]
+    if not crowded:
+        return
+    more = f" and {len(crowded) - _NAMED} more" if len(crowded) > _NAMED else ""
+    warnings.warn(
+        f"{', '.join(crowded[:_NAMED])}{more}: a few values lie so far out that the distances between the others are "
+        f"lost, and {estimator!r} may be far off; use 'auto' or 'gaussian_copula', which rank values",
+        UserWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def _is_crowded(raw: FloatArray, standard: FloatArray) -> bool:
+    """Whether the middle half of the values, which differ, lies in less space than the noise gives as many rows."""
+    low, high = np.quantile(standard, [0.25, 0.75])
+    raw_low, raw_high = np.quantile(raw, [0.25, 0.75], method="lower")
+    return bool(raw_low < raw_high and high - low < TIE_NOISE * len(raw))
 
 
 def _is_tied(column: FloatArray) -> bool:

@@ -75,15 +75,27 @@ def standardise(names: Sequence[str], variables: Sequence[FloatArray]) -> list[F
 
 
 def _standardise(name: str, rows: FloatArray) -> FloatArray:
-    mean, spread, varies = rows.mean(0), rows.std(0), varying(rows)
+    rows = _without_overflow(varying_columns(name, rows))[0]
+    return (rows - rows.mean(0)) / rows.std(0)
+
+
+def varying_columns(name: str, rows: FloatArray) -> FloatArray:
+    """Drops constant columns; there must be another one."""
+    varies = varying(rows)
     if not varies.any():
         raise ValueError(f"{name} must vary; all of its columns are constant")
-    return (rows[:, varies] - mean[varies]) / spread[varies]
+    return rows[:, varies]
 
 
 def varying(rows: FloatArray) -> NDArray[np.bool_]:
     """Marks the columns that are not constant."""
-    return rows.std(0) > 1e-12 * np.maximum(1e-300, np.abs(rows.mean(0)))
+    return rows.max(0) > rows.min(0)
+
+
+def _without_overflow(rows: FloatArray) -> tuple[FloatArray, NDArray[np.int32]]:
+    """Columns divided by a power of two, which changes no digit, so that their squares are finite; and its exponent."""
+    exponent = np.frexp(np.abs(rows).max(0))[1]
+    return np.ldexp(rows, -exponent), exponent
 
 
 def log_scale(rows: FloatArray) -> float:
@@ -93,7 +105,8 @@ def log_scale(rows: FloatArray) -> float:
         >>> round(log_scale(np.array([[0.0, 7.0], [2 * np.e, 7.0]])), 3)
         1.0
     """
-    return float(np.log(rows.std(0)[varying(rows)]).sum())
+    scaled, exponent = _without_overflow(rows[:, varying(rows)])
+    return float(np.log(scaled.std(0)).sum() + np.log(2) * exponent.sum())
 
 
 def name_columns(name: str, rows: FloatArray) -> list[str]:
@@ -110,6 +123,22 @@ def name_columns(name: str, rows: FloatArray) -> list[str]:
     return [f"{name}[:, {place}]" for place in np.flatnonzero(varying(rows))]
 
 
+# Standard deviations of the noise that breaks ties between standardised rows.
+TIE_NOISE = 1e-9
+
+
 def break_ties(variables: Sequence[FloatArray], rng: np.random.Generator) -> list[FloatArray]:
     """Adds noise to standardised variables that is just large enough to break ties between rows."""
-    return [variable + 1e-9 * rng.normal(size=variable.shape) for variable in variables]
+    return [variable + TIE_NOISE * rng.normal(size=variable.shape) for variable in variables]
+
+
+def ranks(variables: Sequence[FloatArray], rng: np.random.Generator) -> list[FloatArray]:
+    """The rank of each value within its column, from 1; equal values are ranked at random, and scale plays no part."""
+    return [_ranks(variable, rng.normal(size=variable.shape)) for variable in variables]
+
+
+def _ranks(rows: FloatArray, noise: FloatArray) -> FloatArray:
+    found = np.empty_like(rows)
+    for place in range(rows.shape[1]):
+        found[np.lexsort((noise[:, place], rows[:, place])), place] = np.arange(1.0, len(rows) + 1)
+    return found
