@@ -89,6 +89,7 @@ def test_rows_far_beyond_all_rows_are_novel_to_every_entity(features: str) -> No
     assert float(penalty(torch.from_numpy(1.5 * X).float()).max()) == 0.0
 
 
+@pytest.mark.filterwarnings("ignore:entities have a tenth more rows")
 @pytest.mark.parametrize("features", ["fourier", "pca", "two_tower"])
 def test_a_stream_in_pieces_ends_where_a_batch_does(features: str) -> None:
     X, entities = ring(8, 60)

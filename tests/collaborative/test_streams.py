@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from offmap.calibration import CalibrationWarning
 from offmap.collaborative import (
     ClosedFormDetector,
     EntityContrastiveDetector,
@@ -85,10 +86,32 @@ def levels_after(pieces: int, seed: int) -> NDArray[Any]:
     return detector.entities_.column("level").numpy().copy()
 
 
+@pytest.mark.filterwarnings("ignore:entities have a tenth more rows")
 def test_levels_of_a_stream_are_those_of_one_piece() -> None:
     # Which rows are held out decides up to 0.04 of a single seed.
     apart = [np.abs(levels_after(1, seed) - levels_after(6, seed)).max() for seed in range(6)]
     assert np.mean(apart) < 0.03
+
+
+def test_a_stream_that_outgrows_the_calibration_warns_once_per_model() -> None:
+    X, entities = ring(4, 60)
+    detector = ClosedFormDetector(features="fourier", embedding_size=16, random_state=0).fit(X, entities)
+    detector.partial_fit(X[:5], entities[:5]).add_entity(9, X[:5]).partial_fit(X[:5], [9] * 5)
+    with pytest.warns(CalibrationWarning, match=r"a tenth more rows .* call recalibrate"):
+        detector.partial_fit(X[:5], entities[:5])
+    detector.partial_fit(X, entities)
+    renewed = detector.recalibrate(X, entities).partial_fit(X[:5], entities[:5])
+    with pytest.warns(CalibrationWarning, match="a tenth more rows"):
+        renewed.partial_fit(X, entities)
+
+
+def test_growth_follows_removed_entities_and_there_is_none_without_a_threshold() -> None:
+    X, entities = ring(4, 60)
+    detector = ClosedFormDetector(features="fourier", embedding_size=16, random_state=0).fit(X, entities)
+    detector.remove_entities([0, 2]).partial_fit(X[:90], [9] * 90)
+    with pytest.warns(CalibrationWarning, match="a tenth more rows"):
+        detector.partial_fit(X[:20], [3] * 20)
+    ClosedFormDetector(features="fourier", calibration=0.0, random_state=0).fit(X, entities).partial_fit(X, entities)
 
 
 def test_a_stream_takes_all_places_of_a_contrastive_entity_in_time() -> None:

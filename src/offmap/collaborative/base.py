@@ -23,6 +23,7 @@ from offmap.calibration.notices import warn_of_uncovered
 from offmap.calibration.split import Split, hold_out, uncovered, uncovered_names
 from offmap.collaborative.contract import EntityModel
 from offmap.collaborative.entities import EntityTable
+from offmap.collaborative.growth import Growth
 from offmap.collaborative.ids import Id, Ids, Places, as_given, check_ids, same_kind
 from offmap.collaborative.learning import Learner, observations
 from offmap.collaborative.levels import pooled, standardised
@@ -126,6 +127,7 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
             learned = self._fit(observed, given)
         self._fill_table(ids, learned, observed)
         self.promise_ = self._new_promise().fit(self._held_out_novelty(checked, index[held_out], codes[held_out]))
+        self._growth = Growth(self.entity_counts_)
         return self
 
     def fit_predict(
@@ -175,8 +177,9 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
     ) -> Self:
         """Takes in a batch of a stream: more rows of known entities, and rows of new ones.
 
-        The embeddings of these entities change; networks, threshold and calibration stay as they are. Entities with a
-        network or a forest of their own cannot take in more rows.
+        The embeddings of these entities change; networks, threshold and calibration stay as they are. Once an entity
+        has a tenth more rows than at the time of calibration, a ``CalibrationWarning`` advises ``recalibrate``.
+        Entities with a network or a forest of their own cannot take in more rows.
         """
         X = self._checked(X)
         ids, codes = np.unique(check_ids(entities), return_inverse=True)
@@ -185,6 +188,7 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
         places = self.entities_.find(ids)
         known = places[codes] >= 0
         solver = self._stream_solver() if known.any() else None
+        growth = self._growth_so_far()
         with torch.no_grad(), self._embedding_draws():
             if solver is not None:
                 which, renumbered = np.unique(codes[known], return_inverse=True)
@@ -193,7 +197,15 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
             if not known.all():
                 which, renumbered = np.unique(codes[~known], return_inverse=True)
                 self._learner().add(ids[which], observations(X, index[~known], renumbered, coded, self.device))
+        if self.promise_.has_rows:
+            growth.check(self.entity_counts_)
         return self
+
+    def _growth_so_far(self) -> Growth:
+        """What a fit left; a model that was loaded or recalibrated counts from its first rows on."""
+        if not hasattr(self, "_growth"):
+            self._growth = Growth(self.entity_counts_)
+        return self._growth
 
     def remove_entities(self, entities: ArrayLike) -> Self:
         """Forgets entities, such as devices that are out of service; all else stays as it is."""
@@ -201,7 +213,9 @@ class EntityDetector(EntityModel, OpenWorldEstimator):
         places = np.unique(self._places(check_ids(entities), "the model does not know; none was removed"))
         if len(places) == len(self.entities_):
             raise ValueError("entities names all that the model knows; at least one must stay")
+        growth = self._growth_so_far()
         self.entities_.remove(places)
+        growth.forget(places)
         return self
 
     def similar_entities(self, entity: Id, k: int = 10) -> Similar:

@@ -130,7 +130,10 @@ class EntityModel(PromisedModel):
             rows: Row of ``X`` that each id in ``entities`` refers to, if not the one in its place.
         """
         novelty = self.novelty(X, entities, rows=rows)
-        return self._with_promise(self._new_promise().fit(novelty), alpha=self.alpha)
+        model = self._with_promise(self._new_promise().fit(novelty), alpha=self.alpha)
+        # Rows are counted anew from here on.
+        model.__dict__.pop("_growth", None)
+        return model
 
     def _promise(self, asked: str) -> Promise:
         if not self.promise_.has_rows:

@@ -106,6 +106,8 @@ class PairFiles:
             model.common_level_ = [float(value) for value in pooled(levels, model.entities_.counts.cpu())]
         scores = [model._novelty_of(*pairs) for pairs in self._held_out_pairs(model.entities_)]
         model.promise_ = self.detector._new_promise().fit(np.concatenate([np.empty(0), *scores]))
+        # Rows are counted anew from here on.
+        model.__dict__.pop("_growth", None)
         return model
 
     def _levels(self, model: Any) -> Tensor:
