@@ -12,9 +12,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
+from sklearn.impute import SimpleImputer
 from torch import Tensor
 
 from offmap.arrays import as_images, check_rows, chunk_size, in_chunks, to_tensor
+from offmap.density import MahalanobisDetector
 
 
 class Validating(BaseEstimator):
@@ -211,3 +213,34 @@ def test_tables_of_pyarrow_are_refused_with_the_remedy(then: Any) -> None:
     given = pa.Table.from_pandas(NAMED) if then is None else NAMED
     with pytest.raises(ValueError, match=r"X is a Table of pyarrow; X.to_pandas\(\) makes rows of it"):
         entered(given, then)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_what_is_under_a_mask_is_missing(dtype: Any) -> None:
+    plain = np.arange(6).reshape(3, 2).astype(dtype)
+    masked = np.ma.masked_equal(plain, 3)
+    with pytest.raises(ValueError, match="NaN: row 1, column 1 is missing"):
+        entered(masked)
+    with pytest.raises(ValueError, match="NaN: row 1, column 1 is missing"):
+        entered(plain, masked)
+    np.testing.assert_array_equal(entered(plain, np.ma.masked_equal(plain, 99)), plain)
+
+
+def test_an_encoder_sees_what_is_under_a_mask_as_missing() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    missing = np.random.default_rng(1).random(X.shape) < 0.1
+    masked = np.ma.masked_array(np.where(missing, 999.0, X), missing)
+    left_out = np.where(missing, np.nan, X)
+    models = [
+        MahalanobisDetector(encoder=SimpleImputer(), calibration=0.5, random_state=0).fit(rows)
+        for rows in (masked, left_out)
+    ]
+    assert models[0].novelty(masked).tolist() == models[1].novelty(left_out).tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_tensors_with_gradients_and_of_any_precision_are_read(dtype: Any) -> None:
+    plain = np.array([[1.0, 2.0], [3.0, 4.5]])
+    tensor = torch.tensor(plain, dtype=dtype, requires_grad=True)
+    for found in (entered(tensor), entered(plain, tensor)):
+        np.testing.assert_array_equal(found, plain)

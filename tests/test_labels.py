@@ -108,3 +108,10 @@ def test_integers_keep_every_digit(numbers: list[int]) -> None:
 def test_classes_that_no_fit_leaves_are_refused(classes: Any, unknown: Any) -> None:
     with pytest.raises(ValueError, match=r"classes_|unknown_label|only strings"):
         check_classes(classes, unknown)
+
+
+def test_the_unknown_label_is_free_beside_the_smallest_number() -> None:
+    classes = np.array([-(2**63), -2, -1, 4])
+    unknown = choose_unknown_label(classes, None)
+    assert unknown == -3
+    assert with_unknown(classes, np.array([False, True, False, True]), unknown).tolist() == [-(2**63), -3, -1, -3]

@@ -32,6 +32,7 @@ def check_rows(estimator: Any, X: ArrayLike, *, reset: bool, image_shape: Sequen
         image_shape: Shape of the image in each row of a flat ``X``.
     """
     _refuse_arrow(X)
+    X = _from_torch(with_missing(X))
     if reset:
         _forget_shift(estimator)
     elif (plain := _plain(estimator, X)) is not None:
@@ -46,6 +47,29 @@ def check_rows(estimator: Any, X: ArrayLike, *, reset: bool, image_shape: Sequen
     elif rows.shape[1:] != tuple(estimator.input_shape_):
         raise ValueError(f"X has rows of shape {rows.shape[1:]}; the model was fitted on {estimator.input_shape_}")
     return shifted(estimator, rows)
+
+
+def with_missing(X: Any) -> Any:
+    """A masked array with NaN under its mask, so that nobody reads the values there; anything else as it is.
+
+    Example:
+        >>> with_missing(np.ma.masked_equal([[1, 999]], 999))
+        array([[ 1., nan]])
+    """
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if not np.ma.is_masked(X):
+        return X.data
+    kind = X.dtype if X.dtype.kind == "f" else np.float64 if X.dtype.kind in "biu" else object
+    return X.astype(kind).filled(np.nan)
+
+
+def _from_torch(X: Any) -> Any:
+    """A tensor that NumPy can read: without its gradient, on the processor, in a precision that NumPy knows."""
+    if not isinstance(X, Tensor):
+        return X
+    X = X.detach().cpu()
+    return (X.float() if X.dtype == torch.bfloat16 else X).numpy()
 
 
 def _refuse_arrow(X: Any) -> None:

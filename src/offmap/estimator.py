@@ -25,6 +25,7 @@ from offmap.arrays import (
     check_rows,
     holds_text,
     trial_rows,
+    with_missing,
 )
 from offmap.calibration.contract import forget_fit
 from offmap.calibration.cv import first_member
@@ -112,6 +113,7 @@ class OpenWorldEstimator(BaseEstimator, ABC):
 
     def _encoded(self, X: Any, y: Any, train: NDArray[np.intp], rng: np.random.Generator) -> Rows:
         """Rows made by an encoder that was fitted on the training part alone: the held-out rows calibrate it too."""
+        X = with_missing(X)
         self.encoder_ = clone(self._encoder_for(X))
         seed_parts(self.encoder_, rng)
         self.encoder_.fit(_safe_indexing(X, train), None if y is None else _safe_indexing(y, train))
@@ -120,7 +122,7 @@ class OpenWorldEstimator(BaseEstimator, ABC):
     def _rows(self, X: Any, *, reset: bool = False) -> Rows:
         """Encoded and validated rows."""
         if hasattr(self, "encoder_"):
-            X = self.encoder_.transform(X)
+            X = self.encoder_.transform(with_missing(X))
             X = X.toarray() if issparse(X) else X  # type: ignore[attr-defined] # every sparse matrix has it
         elif holds_text(X):
             raise ValueError("X holds text; give an encoder, such as encoder=TextEncoder(), or encode it before")

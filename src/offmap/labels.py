@@ -166,7 +166,12 @@ def choose_unknown_label(classes: NDArray[Any], wanted: int | str | None) -> int
 def _default_label(classes: NDArray[Any], strings: bool) -> int | str:
     if strings:
         return "unknown"
-    return int(classes.min()) - 1 if UNKNOWN in classes else UNKNOWN
+    if UNKNOWN not in classes:
+        return UNKNOWN
+    below = int(classes.min()) - 1
+    if below >= np.iinfo(np.int64).min:
+        return below
+    return next(label for label in range(UNKNOWN - 1, below, -1) if label not in classes)
 
 
 def with_unknown(closest: NDArray[Any], novel: NDArray[np.bool_], unknown_label: int | str) -> NDArray[Any]:
