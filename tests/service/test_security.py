@@ -1,13 +1,16 @@
 """Who may do what: tokens, sessions, forms, hosts, rates; and headers that keep a page in bounds."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
+from starlette.responses import Response
 
-from offmap.service import Limits, Settings
-from offmap.service.security import COOKIE, Keys
+from offmap.service import Limits, Settings, problems
+from offmap.service.security import COOKIE, Keys, csrf_token, keep_session
 from offmap.service.server import require_safe
 from tests.command_line import Run
 from tests.service.conftest import WIDTH, serving
@@ -34,6 +37,43 @@ def test_without_the_token_only_health_is_answered(guarded: TestClient) -> None:
         assert guarded.get("/v1/models", headers=[(b"authorization", wrong.encode("latin-1"))]).status_code == 401
     assert guarded.get("/v1/models", headers=BEARER).status_code == 200
     assert guarded.post("/v1/models/numbers/score", json=GOOD, headers=BEARER).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["static", "theme", "assets", "sign-in"])
+def test_a_world_with_the_name_of_a_fixed_path_is_guarded_too(name: str, world: Path) -> None:
+    other = shutil.copytree(world, world.parent / "other.world")
+    with serving(worlds={name: world, "other": other}, token=TOKEN) as client:
+        paths = ("", "/groups/1", "/rows/1", "/rows/1/picture", "/history", "/review.css", "/nothing")
+        for path in (*(f"/review/{name}{path}" for path in paths), f"/v1/worlds/{name}"):
+            answer = client.get(path)
+            assert answer.status_code == 401, path
+            assert "set-cookie" not in answer.headers
+            assert "other" not in answer.text
+        assert client.get(f"/review/{name}/groups/1", headers=BEARER).status_code == 200
+
+
+def test_only_whole_paths_are_open(guarded: TestClient) -> None:
+    for path in ("/assets/review.css", "/assets/icon.svg", "/sign-in", "/v2/health/ready"):
+        answer = guarded.get(path)
+        assert (answer.status_code, "set-cookie" in answer.headers) == (200, False)
+    for path in ("/assets/nothing.css", "/assets/", "/sign-in/more", "/sign-inside", "/v2/health/other", "/sign-out"):
+        assert guarded.get(path).status_code == 401
+
+
+def test_no_session_is_made_for_a_request_without_the_token() -> None:
+    app = FastAPI()
+    app.state.keys = Keys(TOKEN)
+    problems.install(app)
+
+    @app.get("/page")
+    async def page(request: Request) -> Response:
+        keep_session(request, answer := Response(csrf_token(request)))
+        return answer
+
+    with TestClient(app) as client:
+        refused = client.get("/page")
+        assert (refused.status_code, "set-cookie" in refused.headers) == (401, False)
+        assert COOKIE in client.get("/page", headers=BEARER).cookies
 
 
 def test_a_browser_signs_in_with_the_token_and_out_again(guarded: TestClient) -> None:

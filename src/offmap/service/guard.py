@@ -11,11 +11,13 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from offmap.service.problems import Problem, answer, busy
-from offmap.service.security import COOKIE, HEADERS, Keys
+from offmap.service.review.assets import ASSETS, asset_path
+from offmap.service.security import HEADERS, Keys, admits
 from offmap.service.settings import Settings
 
-# What anyone may ask for: probes of a load balancer, the sign-in form, and the styles that it needs.
-_OPEN = ("/v2/health/", "/sign-in", "/review/static/")
+# What anyone may ask for: probes of a load balancer, the sign-in form, and the styles that it needs. Whole paths, since
+# what begins like one of them may hold the name of a world.
+_OPEN = frozenset({"/v2/health/live", "/v2/health/ready", "/sign-in", *map(asset_path, ASSETS)})
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _ADDRESSES = 10_000
 
@@ -75,12 +77,7 @@ class Guard:
             raise Problem(403, "requests from pages of other sites are refused")
 
     def _admitted(self, scope: Scope, request: Request) -> Response | None:
-        if not self._keys.required or scope["path"].startswith(_OPEN):
-            return None
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self._keys.is_token(token.strip()):
-            return None
-        if self._keys.is_session(request.cookies.get(COOKIE, "")):
+        if scope["path"] in _OPEN or admits(self._keys, request):
             return None
         if "text/html" in request.headers.get("accept", ""):
             return RedirectResponse("/sign-in", 303)
@@ -90,7 +87,7 @@ class Guard:
         return answer(request, problem)
 
     def _unready(self, scope: Scope, request: Request) -> Response | None:
-        if self._ready() or scope["path"].startswith(_OPEN):
+        if self._ready() or scope["path"] in _OPEN:
             return None
         return answer(request, Problem(503, "models are being loaded; try again in a moment", {"Retry-After": "1"}))
 

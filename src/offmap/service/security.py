@@ -71,13 +71,23 @@ class Keys:
         return hmac.new(self._key, content.encode(), "sha256").hexdigest()
 
 
+def admits(keys: Keys, request: Request) -> bool:
+    """Whether a request may be answered: no token is asked for, or it shows the token or a session made from it."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    shown = scheme.lower() == "bearer" and keys.is_token(token.strip())
+    return not keys.required or shown or keys.is_session(request.cookies.get(COOKIE, ""))
+
+
 def session_of(request: Request) -> str:
     """The session of a browser: that of its cookie, or a new one that ``keep_session`` sets.
 
-    Without a token nobody signs in, and the session only ties forms to the page they came from.
+    Without a token nobody signs in, and the session only ties forms to the page they came from. Where a token is asked
+    for, a session opens every address, so a request that was let through without one gets none.
     """
     keys: Keys = request.app.state.keys
     given = request.cookies.get(COOKIE, "")
+    if not admits(keys, request):
+        raise Problem(401, "sign in first")
     if not keys.is_session(given):
         given = getattr(request.state, "session", None) or keys.new_session()
         request.state.session = given

@@ -161,7 +161,7 @@ def test_audit_rows_are_drawn_and_labelled(client: TestClient) -> None:
 
 
 def test_unknown_worlds_pages_and_files_are_not_found(client: TestClient) -> None:
-    for path in ("/review/other", "/review/table/secrets", "/review/static/routes.py", "/review/static/..%2froutes.py"):
+    for path in ("/review/other", "/review/table/secrets", "/assets/routes.py", "/assets/..%2froutes.py"):
         assert client.get(path).status_code == 404
     assert client.get("/review/table/rows/1/picture").status_code == 404
 
@@ -172,7 +172,7 @@ def test_htmx_is_the_file_that_its_licence_names(client: TestClient) -> None:
     digest = hashlib.sha256((static / "htmx.min.js").read_bytes()).hexdigest()
     assert f"sha256 {digest}" in licence
     assert "Zero-Clause BSD" in licence
-    address = found(r'src="(/review/static/htmx[^"]+)"', client.get("/review/table").text)
+    address = found(r'src="(/assets/htmx[^"]+)"', client.get("/review/table").text)
     answer = client.get(address)
     assert hashlib.sha256(answer.content).hexdigest() == digest
     assert "immutable" in answer.headers["cache-control"]

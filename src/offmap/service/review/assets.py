@@ -22,3 +22,13 @@ def _read() -> dict[str, tuple[bytes, str]]:
 
 ASSETS = _read()
 """Content and media type of each file by name."""
+
+
+def asset_path(name: str) -> str:
+    """The path of a file, which no world shares, whatever its name.
+
+    Example:
+        >>> asset_path("review.css")
+        '/assets/review.css'
+    """
+    return f"/assets/{name}"

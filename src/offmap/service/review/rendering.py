@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from offmap.report.markup import readable
 from offmap.service.review import charts, row_map
-from offmap.service.review.assets import ASSETS
+from offmap.service.review.assets import ASSETS, asset_path
 from offmap.service.review.keys import KEYS
 
 
@@ -19,7 +19,7 @@ def _harmless(value: Any) -> Any:
 
 def asset(name: str) -> str:
     """The address of a file, which changes with its content, so that browsers may keep it."""
-    return f"/review/static/{name}?v={hashlib.sha256(ASSETS[name][0]).hexdigest()[:12]}"
+    return f"{asset_path(name)}?v={hashlib.sha256(ASSETS[name][0]).hexdigest()[:12]}"
 
 
 def address(world: str, *parts: object) -> str:

@@ -11,7 +11,7 @@ from offmap.loop.timeline import decisions
 from offmap.service.problems import Problem
 from offmap.service.review import pages
 from offmap.service.review.acts import ACTS, Act
-from offmap.service.review.assets import ASSETS
+from offmap.service.review.assets import ASSETS, asset_path
 from offmap.service.review.cards import picture_of
 from offmap.service.review.desk import Desk
 from offmap.service.review.form import Form, read_form
@@ -36,7 +36,7 @@ async def worlds(request: Request) -> Response:
     return _answer(request, render("worlds.html", shell=_shell(request, "")))
 
 
-@router.get("/review/static/{name}")
+@router.get(asset_path("{name}"))
 async def static(name: str) -> Response:
     """A file of the page; its address changes with its content."""
     if name not in ASSETS:
