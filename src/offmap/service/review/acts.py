@@ -1,9 +1,11 @@
 """What the buttons of the page do to a world."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from offmap.errors import short_repr
 from offmap.loop import OpenWorld
 from offmap.loop.state import Label
 from offmap.loop.timeline import decisions
@@ -32,10 +34,10 @@ def label_of(world: OpenWorld, text: str) -> Label:
         raise ValueError("the name is empty; type one, or choose a suggestion")
     if world.classifier.classes_.dtype.kind in "UO":
         return text
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"the classes of this world are numbers; {text!r} is none") from None
+    # Python would read "1_0" and digits of other scripts as numbers too.
+    if not re.fullmatch(r"[+-]?[0-9]{1,19}", text):
+        raise ValueError(f"the classes of this world are numbers; {short_repr(text)} is none")
+    return int(text)
 
 
 def _groups(form: Form) -> tuple[int, ...]:
