@@ -155,9 +155,41 @@ def test_audit_rows_are_drawn_and_labelled(client: TestClient) -> None:
     first, second, *_ = re.findall(r'name="(label-\d+)"', page)
     status, page = act(client, "label-audit", page="audit", **{first: "3", second: "0"})
     assert (status, len(re.findall(r'name="label-\d+"', page))) == (200, 3)
-    status, page = act(client, "label-audit", page="audit", **{first: "1"})
+
+
+def test_labels_that_fit_are_saved_and_the_others_stay_in_their_fields(client: TestClient) -> None:
+    _, page = act(client, "audit", count="4", page="audit")
+    first, second, third, fourth = re.findall(r'name="(label-\d+)"', page)[:4]
+    assert act(client, "label-audit", page="audit", **{first: "1"})[0] == 200
+    typed = {first: "1", second: "2", third: "two", fourth: "0"}
+    status, page = act(client, "label-audit", page="audit", **typed)
     assert status == 422
-    assert "by someone else meanwhile" in page
+    assert "Only a part was done" in page
+    assert "the classes of this world are numbers; &#39;two&#39; is none" in page
+    left = re.findall(r'name="(label-\d+)"', page)
+    assert third in left
+    assert not {first, second, fourth} & set(left)
+    assert found(rf'name="{third}"[^>]* value="([^"]*)"', page) == "two"
+    # An equal label is accepted, and another one is refused without a word on who gave the first.
+    assert act(client, "label-audit", page="audit", **{first: "1"})[0] == 200
+    status, page = act(client, "label-audit", page="audit", **{first: "2"})
+    assert status == 422
+    assert re.search(r"row \d+ is labelled 1 already, so &#39;2&#39; was not saved", page)
+
+
+def test_a_refused_name_stays_in_its_field(client: TestClient) -> None:
+    status, page = act(client, "name", group="1", label="seven")
+    assert (status, found(r'<input id="name"[^>]* value="([^"]*)"', page)) == (422, "seven")
+    assert found(r'aria-label="Name for the ticked groups"[^>]* value="([^"]*)"', page) == ""
+    status, page = act(client, "label", group="1", row="0", label="eight")
+    assert (status, found(r'<input id="class"[^>]* value="([^"]*)"', page)) == (422, "eight")
+
+
+@pytest.mark.parametrize("text", ["1_0", "\u0663", "1 0", "9" * 400])
+def test_numbers_are_ascii_digits(client: TestClient, text: str) -> None:
+    status, page = act(client, "name", group="1", label=text)
+    assert status == 422
+    assert "the classes of this world are numbers" in page
 
 
 def test_unknown_worlds_pages_and_files_are_not_found(client: TestClient) -> None:

@@ -106,14 +106,26 @@ def _label(world: OpenWorld, form: Form) -> int | None:
 def _label_audit(world: OpenWorld, form: Form) -> int | None:
     if not form.labels:
         raise ValueError("no row was given a class; type at least one")
-    labels = [(number, label_of(world, text)) for number, text in form.labels]
-    for number, _ in labels:
-        row = world.state.rows.get(number)
-        if row is not None and row.label is not None:
-            raise ValueError(f"row {row.id} was labelled {row.label!r} by someone else meanwhile; nothing was changed")
-    for number, label in labels:
-        world.label(_row(world, number), label)
+    # Each label stands for itself: one that does not fit must not cost the others.
+    refused = [why for number, text in form.labels if (why := _refused_label(world, number, text))]
+    if refused:
+        raise ValueError("; ".join(refused))
     return None
+
+
+def _refused_label(world: OpenWorld, number: int, text: str) -> str:
+    """Labels one row, or says why it cannot; a row that has this label already is no trouble."""
+    row = world.state.rows.get(number)
+    name = number if row is None else row.id
+    try:
+        label = label_of(world, text)
+        if row is None or row.label is None:
+            world.label(_row(world, number), label)
+        elif row.label != label:
+            return f"row {name} is labelled {short_repr(row.label)} already, so {short_repr(text)} was not saved"
+    except ValueError as error:
+        return f"row {name}: {error}"
+    return ""
 
 
 def _row(world: OpenWorld, number: int) -> Label:

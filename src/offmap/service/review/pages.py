@@ -45,7 +45,7 @@ class Notice:
         done: What was just done, one sentence each.
         error: Why nothing was done.
         changes: What others did meanwhile, if that is why.
-        refused: The form that was refused because of them.
+        refused: The form that was refused, whose fields keep what was typed.
     """
 
     done: tuple[str, ...] = ()
@@ -93,6 +93,7 @@ def audit_page(desk: Desk, shell: Shell, notice: Notice) -> str:
     rows = desk.world.state.rows
     pending = [number for number, row in rows.items() if row.audited and row.label is None]
     content = {"deck": deck(desk, pending[:_AUDIT_ROWS], near=0), "pending": len(pending)}
+    content["typed"] = dict(notice.refused.labels) if notice.refused is not None else {}
     return _page("audit.html", desk, shell, notice, "audit", content)
 
 

@@ -119,9 +119,9 @@ async def act(request: Request, world: str) -> Response:
     except StaleAct as stale:
         notice, status = Notice(changes=stale.changes, refused=form), 409
     except NotDone as failed:
-        notice, status = Notice(error=str(failed), done=failed.done), 422
+        notice, status = Notice(error=str(failed), done=failed.done, refused=form), 422
     except ValueError as error:
-        notice, status = Notice(error=str(error)), 422
+        notice, status = Notice(error=str(error), refused=form), 422
     return await _show(request, world, lambda desk, shell, _: _same(desk, shell, notice, form), status)
 
 
