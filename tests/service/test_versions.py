@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 import offmap
 from offmap.service import Limits, Settings, create_app
 from offmap.workflow import load_model
-from tests.loop.worlds import blobs
+from tests.loop.worlds import blobs, taught
 from tests.service.conftest import WIDTH, serving
 
 ROWS = {"rows": [[0.5] * WIDTH]}
@@ -126,6 +126,20 @@ def test_rows_are_observed_by_the_version_that_is_named(world: Path) -> None:
         [answer] = found
         assert answer["version"] == "2"
         assert answer["novelty"] == client.post("/v1/models/blobs/score", json=rows).json()["novelty"]
+
+
+def test_a_withdrawn_model_scores_no_more(tmp_path: Path) -> None:
+    taught(tmp_path / "blobs.world").close()
+    rows = {"rows": blobs([3], 4, seed=9)[0].tolist()}
+    with serving(worlds={"blobs": tmp_path / "blobs.world"}) as client:
+        assert client.post("/v1/models/blobs/score", json=rows).json()["version"] == "1"
+        assert client.post("/v1/worlds/blobs/undo", json={}).status_code == 200
+        assert client.get("/v1/models/blobs").json()["version"] is None
+        assert client.post("/v1/models/blobs/score", json=rows).status_code == 409
+        assert client.post("/v1/models/blobs/versions/1/score", json=rows).status_code == 404
+        assert 'model="blobs",version="1"' not in client.get("/metrics").text
+        assert client.post("/v1/worlds/blobs/redo", json={}).status_code == 200
+        assert client.post("/v1/models/blobs/score", json=rows).json()["version"] == "1"
 
 
 def test_models_are_listed_while_a_world_is_busy(world: Path) -> None:

@@ -52,11 +52,12 @@ class Metrics:
         self._seconds.labels(loaded.name).observe(seconds)
         self._streams.add(loaded, verdict)
 
-    def used(self, loaded: Loaded, before: Loaded | None = None) -> None:
-        """Says which version is in use."""
+    def used(self, loaded: Loaded | None, before: Loaded | None = None) -> None:
+        """Says which version is in use, if one is."""
         if before is not None:
             self._info.remove(before.name, before.version, before.method)
-        self._info.labels(loaded.name, loaded.version, loaded.method).set(1)
+        if loaded is not None:
+            self._info.labels(loaded.name, loaded.version, loaded.method).set(1)
 
     def reviewed(self, name: str, world: OpenWorld) -> None:
         """Counts the groups of a world."""

@@ -70,6 +70,12 @@ class Slot:
             self.current = loaded
         return loaded
 
+    def clear(self) -> None:
+        """Takes the version in use away, and those in memory, which may have been withdrawn with it."""
+        with self._changing:
+            self.current = None
+            self._memory.clear()
+
     async def get(self, version: str | None) -> Loaded:
         """A version; by default the one in use. One that is not in memory is loaded in a thread, once."""
         current = self.current

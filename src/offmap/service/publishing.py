@@ -35,6 +35,9 @@ class Publisher:
         before, version = slot.current, world.state.version
         if version is not None and (before is None or before.version != str(version)):
             self._metrics.used(slot.put(str(version), model_in_use(world)), before)
+        if version is None and before is not None:
+            slot.clear()
+            self._metrics.used(None, before)
         self._metrics.reviewed(name, world)
 
     def _found(self, handle: WorldHandle) -> dict[str, Callable[[], Any]]:
