@@ -44,6 +44,9 @@ def refusal(answer: Any) -> tuple[int, str]:
         ("named", {"rows": [{"height": 1, "weight": 2, "age": 3, "mood": 4}]}, "row 0 has 'mood'"),
         ("named", {"rows": [{"height": 1, "weight": 2, "age": None}]}, "row 0, column 'age' is missing (NaN)"),
         ("named", {"rows": [{"height": 1, "weight": "1_000", "age": 3}]}, "row 0, column 'weight' is '1_000', not a"),
+        ("numbers", {"rows": [[1, 2, 3], [1, 10**400, 3]]}, "row 1, column 1 is 1000"),
+        ("named", {"rows": [{"height": 1, "weight": -(10**400), "age": 3}]}, "row 0, column 'weight' is -1000"),
+        ("table", {"rows": [[1, 2, 3, "Bern"], [1, 10**400, 3, "Bern"]]}, "row 1, column 'weight' is 1000"),
         ("numbers", {"rows": [["5", None, 6]]}, "row 0, column 0 is '5', not a number"),
         ("table", {"rows": [[1, "tall", 3, "Bern"]]}, "row 0 holds 'tall' (mend the cell, or leave it empty)"),
         ("entities", {"rows": GOOD * 2, "entities": [7, "ann"]}, "a mix of int and str"),
@@ -112,6 +115,16 @@ def test_tensors_that_do_not_fit(client: TestClient, change: dict[str, Any], wor
     body["inputs"][0] |= change
     status, error = refusal(client.post("/v2/models/numbers/infer", json=body))
     assert (status, words in error) == (422, True), error
+
+
+@pytest.mark.parametrize("name", ["numbers", "named", "table"])
+@pytest.mark.parametrize("act", ["explain", "suggest-alpha"])
+def test_numbers_beyond_floats_are_refused_by_other_acts_too(client: TestClient, name: str, act: str) -> None:
+    row = [1, 10**400, 3, "Bern"] if name == "table" else [1, 10**400, 3]
+    status, error = refusal(client.post(f"/v1/models/{name}/{act}", json={"rows": [row]}))
+    assert status == 422
+    assert error.startswith("row 0, column")
+    assert error.endswith("too large a number")
 
 
 def test_one_text_per_row(client: TestClient) -> None:

@@ -1,5 +1,6 @@
 """Rows from JSON as the model reads them; what does not fit is named by row and column."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
@@ -125,7 +126,7 @@ def _floats(given: Any, names: Sequence[str] | None = None) -> NDArray[np.float6
         if X.dtype.kind not in "biufO" or X.ndim < 2 or texts:
             raise ValueError
         return X.astype(np.float64)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise Problem(422, _unreadable(given, names)) from None
 
 
@@ -170,6 +171,8 @@ def _single(frame: pd.DataFrame) -> pd.DataFrame:
         for place, cell in enumerate(frame[name] if frame[name].dtype == object else ()):
             if isinstance(cell, list | dict):
                 raise Problem(422, f"row {place}, column {name!r} is {short_repr(cell)}; a cell is one value")
+            if _is_beyond_floats(cell):
+                raise Problem(422, f"row {place}, column {name!r} is {short_repr(cell)}, too large a number")
     return frame
 
 
@@ -191,7 +194,16 @@ def _unreadable(given: Any, names: Sequence[str] | None) -> str:
         for column, value in enumerate(row):
             if isinstance(value, str | dict) or (isinstance(value, list) != isinstance(first[column], list)):  # type: ignore[index]
                 return f"row {place}, column {_name(names, column)} is {short_repr(value)}, not a number"
+            if _is_beyond_floats(value):
+                return f"row {place}, column {_name(names, column)} is {short_repr(value)}, too large a number"
     return "rows must be lists of numbers, all of one shape"
+
+
+def _is_beyond_floats(value: Any) -> bool:
+    """Whether a value, or one within its lists, is an integer that no float can hold."""
+    if isinstance(value, list):
+        return any(map(_is_beyond_floats, value))
+    return isinstance(value, int) and value.bit_length() > sys.float_info.max_exp
 
 
 def _not_finite(X: NDArray[Any], names: Sequence[str] | None) -> str:
