@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from offmap.labels import check_labels
 from offmap.loop import checks
 from offmap.loop.auditing import new_audits
+from offmap.loop.class_names import checked_lesson
 from offmap.loop.configuration import restore
 from offmap.loop.ledger import Ledger
 from offmap.loop.promise import forgets_rows, leaves_out
@@ -21,7 +22,7 @@ def teach(ledger: Ledger, X: Any, y: ArrayLike) -> int:
     """Learns labelled rows that are a random sample of their classes, and returns the new version."""
     rows = as_given(X, ledger.state.columns)
     model = copy.deepcopy(ledger.classifier) if ledger.state.version else restore(ledger.settings["classifier"])
-    labels = _whole(check_labels(model, rows, y))
+    labels = checked_lesson(ledger, _whole(check_labels(model, rows, y)))
     model.partial_fit(rows, labels)
     first = ledger.journal.next_row()
     numbers = range(first, first + len(rows))

@@ -65,6 +65,8 @@ async def teach(request: Request, world: str) -> schemas.Version:
     rows, labels = _lesson(state, world, content), content.get("labels")
     if not isinstance(labels, list) or len(labels) != len(rows):
         raise Problem(422, "labels must be a list with one class per row")
+    if (flag := next((label for label in labels if isinstance(label, bool)), None)) is not None:
+        raise Problem(422, f"labels must be integers or texts; got {'true' if flag else 'false'}")
 
     def act(opened: OpenWorld) -> tuple[int, int]:
         return opened.teach(rows, as_sent(labels), expected=content.get("revision")), opened.revision
