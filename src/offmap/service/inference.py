@@ -1,5 +1,6 @@
 """The Open Inference Protocol (KServe V2): health, metadata of models, and inference with tensors in and out."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from offmap import __version__
 from offmap.base import OpenSetClassifier
 from offmap.collaborative.base import EntityDetector
 from offmap.data import TableEncoder
+from offmap.errors import short_repr
 from offmap.estimator import encoder_of
 from offmap.service import openapi, schemas, tensors
 from offmap.service.models import Loaded, Models
@@ -76,14 +78,22 @@ async def infer(request: Request, name: str, version: str | None = None) -> Resp
     loaded: Loaded = await state.models.get(name, version)
     header, rest = tensors.split_body(await request.body(), request.headers.get(tensors.LENGTH_HEADER))
     content = parse(header)
+    _require_id(content)
     rows, entities = _given(loaded, tensors.read_tensors(content, rest), state.settings.limits.rows)
     verdict: Verdict = await state.scorer.score(loaded, rows, entities)
     return _answer(content, loaded, verdict)
 
 
+def _require_id(content: dict[str, Any]) -> None:
+    if "id" in content and not isinstance(content["id"], str):
+        raise Problem(422, f"id must be a text; got {short_repr(content['id'])}")
+
+
 def _given(loaded: Loaded, inputs: dict[str, NDArray[Any]], most: int) -> tuple[Any, NDArray[Any] | None]:
     """The rows are the input called ``rows``, or the only one besides ``entities``."""
     entities = inputs.pop(_ENTITIES, None)
+    if entities is not None and not isinstance(loaded.model, EntityDetector):
+        raise Problem(422, f"{_ENTITIES!r} is for models of entities, and this model knows none; leave it out")
     rows = inputs.pop(_ROWS, None) if _ROWS in inputs or len(inputs) != 1 else inputs.popitem()[1]
     if rows is None or inputs:
         raise Problem(422, f"inputs must be one tensor {_ROWS!r}, and {_ENTITIES!r} for models of entities")
@@ -116,14 +126,22 @@ def _answer(content: dict[str, Any], loaded: Loaded, verdict: Verdict) -> Respon
 
 def _asked(content: dict[str, Any], known: list[str]) -> dict[str, bool]:
     """The outputs that a request asks for, each with whether it wants bytes; by default all of them."""
-    default = bool((content.get("parameters") or {}).get("binary_data_output", False))
+    default = _flag(tensors.parameters_of(content, "the request"), "binary_data_output", False)
     outputs = content.get("outputs") or [{"name": name} for name in known]
     if not isinstance(outputs, list) or not all(isinstance(each, dict) for each in outputs):
         raise Problem(422, "outputs must be a list of objects, each with a name")
     for each in outputs:
         if each.get("name") not in known:
-            raise Problem(422, f"there is no output {each.get('name')!r}; outputs: {', '.join(known)}")
-    return {each["name"]: bool((each.get("parameters") or {}).get("binary_data", default)) for each in outputs}
+            raise Problem(422, f"there is no output {short_repr(each.get('name'))}; outputs: {', '.join(known)}")
+    options = {each["name"]: tensors.parameters_of(each, f"the output {each['name']!r}") for each in outputs}
+    return {name: _flag(given, "binary_data", default) for name, given in options.items()}
+
+
+def _flag(parameters: Mapping[str, Any], name: str, default: bool) -> bool:
+    value = parameters.get(name, default)
+    if not isinstance(value, bool):
+        raise Problem(422, f"{name} must be true or false; got {short_repr(value)}")
+    return value
 
 
 def outputs_of(verdict: Verdict) -> dict[str, NDArray[Any]]:

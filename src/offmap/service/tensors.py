@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import to_json
 
+from offmap.errors import short_repr
 from offmap.service.problems import Problem
 
 EXTENSION = "binary_tensor_data"
@@ -39,16 +40,28 @@ def read_tensors(content: Mapping[str, Any], rest: bytes) -> dict[str, NDArray[A
     found, at = {}, 0
     for each in inputs:
         name, shape, datatype = _described(each)
-        size = (each.get("parameters") or {}).get("binary_data_size")
+        if name in found:
+            raise Problem(422, f"two inputs have the name {name!r}; give each a name of its own")
+        size = parameters_of(each, f"the input {name!r}").get("binary_data_size")
         if size is None:
             found[name] = _from_json(name, shape, datatype, each.get("data"))
         else:
-            if not isinstance(size, int) or not 0 <= size <= len(rest) - at:
+            if type(size) is not int or not 0 <= size <= len(rest) - at:
                 raise Problem(422, f"binary_data_size of {name!r} is {size!r}, but {len(rest) - at} bytes are left")
             found[name] = _from_bytes(name, shape, datatype, rest[at : at + size])
             at += size
     if at != len(rest):
         raise Problem(422, f"{len(rest) - at} bytes of the body belong to no input; state their binary_data_size")
+    return found
+
+
+def parameters_of(part: Mapping[str, Any], owner: str) -> Mapping[str, Any]:
+    """The parameters of a request, or of an input or an output of it; none if they are left out."""
+    found = part.get("parameters")
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise Problem(422, f"parameters of {owner} must be an object; got {short_repr(found)}")
     return found
 
 
@@ -58,8 +71,9 @@ def _described(tensor: Mapping[str, Any]) -> tuple[str, tuple[int, ...], str]:
         raise Problem(422, "every input must have a name")
     if not isinstance(shape, list) or not shape or not all(type(n) is int and n >= 0 for n in shape):
         raise Problem(422, f"the shape of {name!r} must be a list of whole numbers")
-    if datatype != "BYTES" and datatype not in _TYPES:
-        raise Problem(422, f"the datatype of {name!r} must be BYTES or one of {', '.join(_TYPES)}; got {datatype!r}")
+    if not isinstance(datatype, str) or datatype not in ("BYTES", *_TYPES):
+        known, given = ", ".join(_TYPES), short_repr(datatype)
+        raise Problem(422, f"the datatype of {name!r} must be BYTES or one of {known}; got {given}")
     return name, tuple(shape), datatype
 
 
