@@ -124,11 +124,27 @@ def test_a_column_of_an_uploaded_table_holds_the_ids(named: TestClient) -> None:
     assert [row["id"] for row in shown] == ["00", "01"]
     assert shown[1]["row"] == pytest.approx(points[1].tolist())
     for path, words in (
-        ("worlds/blobs/observe?ids=kode", "kode"),
+        ("worlds/blobs/observe?ids=kode", "ids must be a column of"),
         ("models/blobs/score?ids=code", "only observe takes"),
     ):
         answer = named.post(f"/v1/{path}", **send)
         assert (answer.status_code, words in answer.json()["error"]) == (422, True), answer.json()
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("worlds/blobs/observe?ids=code", "ids"),
+        ("worlds/blobs/teach?label=kind", "label"),
+        ("models/blobs/score?text=words", "text"),
+        ("models/blobs/suggest-alpha?entity=user", "entity"),
+        ("models/blobs/explain?text=words", "text"),
+    ],
+)
+def test_columns_are_not_named_beside_a_json_body(reviewing: TestClient, path: str, name: str) -> None:
+    answer = reviewing.post(f"/v1/{path}", json={"rows": [[0.0, 0.0]]})
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith(f"?{name}= names a column of an uploaded table, but the body is JSON")
 
 
 WRONG_NUMBERS: dict[str, dict[str, Any]] = {"skip": {"group": True}, "rollback": {"version": "1"}, "audit": {"n": True}}

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,12 @@ from offmap.workflow import Estimator
 
 JSON = "application/json"
 _ROWS = ("rows", "texts", "entities")
+_COLUMNS = {
+    "text": "send the texts as 'texts'",
+    "label": "leave it out",
+    "entity": "send the entities as 'entities'",
+    "ids": "send the ids as 'ids'",
+}
 # A body above this size is parsed in a thread, so that other requests go on.
 _SHORT = 1 << 20
 
@@ -74,7 +81,7 @@ async def read_rows(
         # The reader gives a label the type that an id needs: an integer, or a text where a leading zero makes a code.
         stated = replace(stated, label=ids)
     async with spooled(request) as path:
-        data = await asyncio.to_thread(read_upload, path, model, stated, limits)
+        data = await asyncio.to_thread(_uploaded, path, model, stated, limits, ids is not None)
     if reads_texts(model) and data.kind != "text":
         raise Problem(422, "this model was fitted on texts; name the column that holds them with ?text=COLUMN")
     if data.kind == "text" and not reads_texts(model):
@@ -84,6 +91,24 @@ async def read_rows(
     entities = data.y if isinstance(model, EntityDetector) else None
     beside = {} if ids is None or data.y is None else {"ids": data.y.tolist()}
     return RequestRows(_table_rows(model, data, other_columns == "ignore"), entities, data.identity, beside)
+
+
+def _require_no_columns(request: Request) -> None:
+    """Refuses to ignore what an address says of the columns of a table where no table was sent."""
+    if named := [name for name in _COLUMNS if name in request.query_params]:
+        raise Problem(
+            422, f"?{named[0]}= names a column of an uploaded table, but the body is JSON; {_COLUMNS[named[0]]}"
+        )
+
+
+def _uploaded(path: Path, model: Estimator, stated: Roles, limits: Limits, label_is_ids: bool) -> Data:
+    try:
+        return read_upload(path, model, stated, limits)
+    except Problem as error:
+        # The reader knows the column of ids as that of labels.
+        if label_is_ids and str(error).startswith("label must be"):
+            raise Problem(422, f"ids{str(error).removeprefix('label')}") from None
+        raise
 
 
 def _stated(request: Request, model: Estimator) -> Roles:
@@ -142,6 +167,7 @@ async def json_object(request: Request, more: Collection[str]) -> dict[str, Any]
     """
     if (kind := media_type(request)) in (*TYPES, MULTIPART):
         raise Problem(415, f"the body is {kind!r}; this address takes {JSON}")
+    _require_no_columns(request)
     body = await request.body()
     content = parse(body) if len(body) < _SHORT else await asyncio.to_thread(parse, body)
     known = (*_ROWS, *more)
