@@ -10,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from offmap.service import Settings, create_app
+from offmap.service.review.group_page import ROWS
 from tests.service.browser.worlds import table_world
 
 
@@ -183,6 +184,30 @@ def test_a_refused_name_stays_in_its_field(client: TestClient) -> None:
     assert found(r'aria-label="Name for the ticked groups"[^>]* value="([^"]*)"', page) == ""
     status, page = act(client, "label", group="1", row="0", label="eight")
     assert (status, found(r'<input id="class"[^>]* value="([^"]*)"', page)) == (422, "eight")
+
+
+def test_the_page_of_a_group_and_its_ticks_outlast_an_act(tmp_path: Path) -> None:
+    app = create_app(Settings(worlds={"table": table_world(tmp_path / "table")}))
+    with TestClient(app, base_url="http://localhost", headers={"accept": "text/html"}) as client:
+        acts_on_the_second_page(client)
+
+
+def acts_on_the_second_page(client: TestClient) -> None:
+    groups = client.get("/v1/worlds/table/groups").json()["groups"]
+    group = next(str(group["id"]) for group in groups if group["size"] > ROWS)
+    place = f"/review/table/groups/{group}"
+    page = client.get(f"{place}?page=2").text
+    first = found(r'class="pick" name="row" value="(\d+)"', page)
+    hidden = fields(page) | {"rows_page": found(r'name="rows_page" value="(\d+)"', page), "group": group}
+    refused = client.post("/review/table/act", data=hidden | {"act": "label", "row": first, "label": "none"})
+    assert refused.status_code == 422
+    assert f"Rows {ROWS + 1}–" in refused.text
+    assert re.findall(r'name="row" value="(\d+)" checked', refused.text) == [first]
+    done = client.post(
+        "/review/table/act", data=hidden | {"act": "label", "row": first, "label": "4"}, follow_redirects=False
+    )
+    assert (done.status_code, done.headers["location"]) == (303, f"{place}?page=2")
+    assert 'name="rows_page"' not in client.get(place).text
 
 
 @pytest.mark.parametrize("text", ["1_0", "\u0663", "1 0", "9" * 400])

@@ -28,6 +28,7 @@ class Form:
         version: A version of the model.
         following: The group to look at afterwards.
         page: The page that the form is on.
+        rows_page: Which page of the group's rows it showed.
     """
 
     act: str
@@ -41,6 +42,7 @@ class Form:
     version: int | None = None
     following: int | None = None
     page: PageName = "queue"
+    rows_page: int = 1
 
 
 def read_form(fields: FormData) -> Form:
@@ -58,6 +60,7 @@ def read_form(fields: FormData) -> Form:
         version=_optional(fields, "version"),
         following=_optional(fields, "following"),
         page=next((known for known in PAGES if known == page), "queue"),
+        rows_page=_optional(fields, "rows_page") or 1,
     )
 
 

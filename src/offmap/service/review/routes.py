@@ -162,14 +162,16 @@ def _done(desk: Desk, shell: Shell, form: Form) -> tuple[str, str]:
         return _PAGES[form.page](desk, shell, notice), address(shell.world, form.page)
     shown = follows if follows is not None and desk.group(follows) is not None else None
     place = address(shell.world) if shown is None else address(shell.world, "groups", shown)
-    return pages.queue_page(desk, shell, notice, shown), place
+    rows_page = form.rows_page if shown is not None and form.groups == (shown,) else 1
+    place += f"?page={rows_page}" if rows_page > 1 else ""
+    return pages.queue_page(desk, shell, notice, shown, page=rows_page), place
 
 
 def _same(desk: Desk, shell: Shell, notice: Notice, form: Form) -> str:
     """The page that a form came from, with why it was refused."""
     if form.page in _PAGES:
         return _PAGES[form.page](desk, shell, notice)
-    return pages.queue_page(desk, shell, notice, form.groups[0] if form.groups else None)
+    return pages.queue_page(desk, shell, notice, form.groups[0] if form.groups else None, page=form.rows_page)
 
 
 async def _show(request: Request, world: str, page: Render, status: int = 200) -> Response:

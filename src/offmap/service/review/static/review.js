@@ -158,6 +158,7 @@
     const notice = document.getElementById("notice");
     (document.getElementById("all-the-same") ?? again ?? title)?.focus({ preventScroll: true });
     live.textContent = `${notice ? notice.textContent.trim() : ""} ${title ? title.textContent.trim() : ""}`;
+    if (picks().some((pick) => pick.checked)) announceSelection();
     showCurrent();
   });
   document.addEventListener("htmx:sendError", () => say("The service does not answer. Nothing was changed; try again."));
