@@ -178,6 +178,16 @@ def test_labels_that_fit_are_saved_and_the_others_stay_in_their_fields(client: T
     assert re.search(r"row \d+ is labelled 1 already, so &#39;2&#39; was not saved", page)
 
 
+def test_audit_rows_of_a_table_stand_below_the_names_of_their_columns(client: TestClient) -> None:
+    _, page = act(client, "audit", count="3", page="audit")
+    heads = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', page)
+    assert (heads[0], heads[-1]) == ("row", "class")
+    assert heads[1:-1]
+    assert all(head.startswith("feature ") for head in heads[1:-1])
+    row = found(r'(<tr><th scope="row"><label for="label-.*?</tr>)', page)
+    assert row.count("<td") == len(heads) - 1
+
+
 def test_a_refused_name_stays_in_its_field(client: TestClient) -> None:
     status, page = act(client, "name", group="1", label="seven")
     assert (status, found(r'<input id="name"[^>]* value="([^"]*)"', page)) == (422, "seven")
