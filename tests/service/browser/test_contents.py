@@ -117,3 +117,17 @@ def test_a_world_without_classes_has_pages_too(tmp_path: Path) -> None:
         assert row_map(desk) is None
         assert desk.drift() is None
         assert group_content(desk, None, "open", 1)["group"] is None
+
+
+def test_pixels_of_images_are_no_names(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    known, new = 0.1 * rng.random((60, 4, 4)), 0.1 * rng.random((20, 4, 4)) + 0.9
+    known[30:] += 0.3
+    with OpenWorld.create(tmp_path / "pictures", classifier=classifier(), min_group=4) as world:
+        world.teach(known, np.repeat(["cat", "dog"], 30))
+        world.observe(new)
+        world.groups()
+        shown = group_content(desk := Desk(world), None, "open", 1)
+        assert shown["group"].telling
+        assert shown["suggestions"]
+        assert set(shown["suggestions"]) <= set(desk.labels())

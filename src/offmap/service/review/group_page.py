@@ -6,7 +6,7 @@ from typing import Any
 
 from offmap.loop import GroupView
 from offmap.loop.state import Label
-from offmap.service.review.cards import deck, known_cards
+from offmap.service.review.cards import deck, kind_of, known_cards
 from offmap.service.review.desk import LISTS, Desk
 
 ROWS = 24
@@ -34,10 +34,13 @@ def group_content(desk: Desk, chosen: int | None, show: str, page: int) -> dict[
 def suggestions(desk: Desk, view: GroupView, similar: Iterable[int]) -> list[Label]:
     """Names to offer: what the group itself suggests, names of similar groups, and its nearest class.
 
+    Words name a group of texts; features and pixels, which set other groups apart, are no names.
     In a world whose classes are numbers, words are no names; the next free number is offered instead.
     """
     names = desk.world.state.groups
-    offered: list[Label | None] = [*view.suggestions, *(names[group].name for group in similar), view.nearest_class]
+    texts = kind_of(desk.world.rows(view.rows[:1])) == "texts"
+    own = [label for label in view.suggestions if texts or label not in view.telling]
+    offered: list[Label | None] = [*own, *(names[group].name for group in similar), view.nearest_class]
     known = desk.labels()
     if known and all(isinstance(label, int) for label in known):
         offered = [label for label in offered if isinstance(label, int)]
