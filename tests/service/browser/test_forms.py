@@ -81,7 +81,7 @@ def test_a_form_of_another_page_is_refused(client: TestClient) -> None:
     [
         ("name", {"group": "1", "label": " "}, "the name is empty"),
         ("name", {"group": "1", "label": "seven"}, "the classes of this world are numbers"),
-        ("name", {"group": "77", "label": "7"}, "there is no group 77"),
+        ("name", {"group": "77", "label": "7"}, "there is no group 77; choose one of the list"),
         ("name", {"label": "7"}, "choose a group first"),
         ("name", {"group": "../../etc", "label": "7"}, "group must be a number"),
         ("merge", {"group": "1"}, "say which group to merge with"),
@@ -135,7 +135,7 @@ def test_an_act_that_fails_halfway_says_what_was_done(client: TestClient) -> Non
     form = fields(page) | {"act": "discard", "group": ["2", "77"]}
     answer = client.post("/review/table/act", data=form)
     assert answer.status_code == 422
-    assert "Only a part was done:</b> Group 2 discarded. Then: there is no group 77" in answer.text
+    assert "Only a part was done:</b> Group 2 discarded. Then: there is no group 77; choose one" in answer.text
     assert act(client, "undo")[0] == 200
 
 

@@ -11,6 +11,7 @@ from offmap.report.markup import readable
 from offmap.service.review import charts, row_map
 from offmap.service.review.assets import ASSETS, asset_path
 from offmap.service.review.keys import KEYS
+from offmap.service.review.sentences import counted
 
 
 def _harmless(value: Any) -> Any:
@@ -42,7 +43,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"asset": asset, "address": address, "keys": KEYS, "charts": charts, "row_map": row_map}
+    made.globals |= {
+        "asset": asset,
+        "address": address,
+        "keys": KEYS,
+        "charts": charts,
+        "row_map": row_map,
+        "counted": counted,
+    }
     made.filters["safe_path"] = Markup
     # Compiled now rather than by the first visitor.
     for name in made.list_templates():

@@ -17,6 +17,7 @@ from offmap.service.review.desk import Desk
 from offmap.service.review.form import Form, read_form
 from offmap.service.review.pages import Notice, Shell
 from offmap.service.review.rendering import address, render
+from offmap.service.review.sentences import in_page_words
 from offmap.service.review.why import reasons_of
 from offmap.service.security import csrf_token, keep_session, require_csrf
 from offmap.service.worlds import StaleAct, Worlds
@@ -119,9 +120,9 @@ async def act(request: Request, world: str) -> Response:
     except StaleAct as stale:
         notice, status = Notice(changes=stale.changes, refused=form), 409
     except NotDone as failed:
-        notice, status = Notice(error=str(failed), done=failed.done, refused=form), 422
+        notice, status = Notice(error=in_page_words(str(failed)), done=failed.done, refused=form), 422
     except ValueError as error:
-        notice, status = Notice(error=str(error), refused=form), 422
+        notice, status = Notice(error=in_page_words(str(error)), refused=form), 422
     return await _show(request, world, lambda desk, shell, _: _same(desk, shell, notice, form), status)
 
 

@@ -7,6 +7,12 @@ from offmap.loop.timeline import Decision
 from offmap.loop.world import OpenWorld
 
 _MOST_NAMES = 6
+# What the library says to callers from Python, and what a page says instead.
+_REMEDIES = {
+    "groups() lists them": "choose one of the list",
+    "undo or rollback it first": "undo the lesson or return to an earlier version first",
+    "undo or rollback that version first": "undo that version or return to an earlier one first",
+}
 
 
 def in_words(world: OpenWorld, decision: Decision) -> str:
@@ -32,6 +38,28 @@ def listed(names: list[Any]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
+def in_page_words(message: str) -> str:
+    """An error of the library with the remedies of the page.
+
+    Example:
+        >>> in_page_words("there is no group 7; groups() lists them")
+        'there is no group 7; choose one of the list'
+    """
+    for remedy, words in _REMEDIES.items():
+        message = message.replace(remedy, words)
+    return message
+
+
+def counted(count: int, noun: str) -> str:
+    """How many there are of something.
+
+    Example:
+        >>> counted(1, "row"), counted(1200, "row")
+        ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def new_classes(world: OpenWorld, version: int) -> list[Any]:
     """Classes that a version knows and the one before it did not."""
     versions = world.state.versions
@@ -43,7 +71,7 @@ def new_classes(world: OpenWorld, version: int) -> list[Any]:
 def _version(world: OpenWorld, content: Mapping[str, Any]) -> str:
     made = content["version"]
     new = new_classes(world, made) if made in world.state.versions else []
-    rows = f"{len(content['rows']):,} rows"
+    rows = counted(len(content["rows"]), "row")
     return f"Version {made} made from {rows}" + (f"; new: {listed(new)}" if new else "")
 
 
