@@ -61,7 +61,7 @@ def with_missing(X: Any) -> Any:
     if not np.ma.is_masked(X):
         return X.data
     kind = X.dtype if X.dtype.kind == "f" else np.float64 if X.dtype.kind in "biu" else object
-    return X.astype(kind).filled(np.nan)
+    return np.ma.filled(X.astype(kind), np.nan)
 
 
 def _from_torch(X: Any) -> Any:
