@@ -1,12 +1,14 @@
 """HTML that is safe by construction: plain strings are escaped, only ``Markup`` passes as it is."""
 
 import math
+import re
 from collections.abc import Iterable
 from html import escape
 
 from offmap.errors import printable
 
 _LONGEST = 2_000
+_KEPT = re.compile(r"([\n\u200c\u200d])")
 VOID_ELEMENTS = frozenset({"br", "hr", "img", "meta"})
 
 
@@ -42,11 +44,14 @@ def join(parts: Iterable[str]) -> Markup:
 def readable(text: str) -> str:
     """Text that cannot reorder or flood a page: bidirectional and control characters are escaped, and it is cut.
 
+    Line breaks stay, and so do the joiners that Persian and many emoji are written with.
+
     Example:
         >>> len(readable("x" * 20_000)), readable("two\\nlines")
         (2001, 'two\\nlines')
     """
-    return "\n".join(printable(line) for line in text[:_LONGEST].split("\n")) + "…" * (len(text) > _LONGEST)
+    parts = _KEPT.split(text[:_LONGEST])
+    return "".join(part if _KEPT.match(part) else printable(part) for part in parts) + "…" * (len(text) > _LONGEST)
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Markup:

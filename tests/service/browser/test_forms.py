@@ -112,6 +112,14 @@ def test_what_was_typed_is_escaped(client: TestClient) -> None:
     assert "\u202e" not in page
 
 
+def test_names_cannot_move_the_numbers_beside_them(client: TestClient) -> None:
+    page = client.get("/review/table/groups/1").text
+    assert re.search(r"<b>(?:like |near )?(?:<bdi>[^<]*</bdi>|[^<]*)</b><small>group", page)
+    suggestions = re.findall(r'<button class="chip"[^>]*>(.*?)<kbd', page)
+    assert suggestions
+    assert all(re.fullmatch(r"<bdi>[^<]+</bdi> ", each) for each in suggestions)
+
+
 def test_a_stale_act_shows_what_changed_and_can_be_done_all_the_same(client: TestClient) -> None:
     seen = fields(client.get("/review/table/groups/1").text)
     assert act(client, "name", group="1", label="3")[0] == 200
