@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.service.browser.server import Server
 from tests.service.browser.worlds import STREAM, digits_split, digits_world
@@ -153,6 +153,45 @@ def test_keys_that_are_pressed_faster_than_the_service_answers_are_not_lost(serv
     for _ in range(3):
         page.keyboard.press("u")
     expect(page.locator("#notice")).to_contain_text(f"Undone: Group {first} skipped")
+
+
+def test_keys_typed_ahead_into_a_field_are_its_text(server: Server, page: Page) -> None:
+    page.goto(f"{server.address}/review/digits")
+    title, name = page.locator("#title"), page.locator("#name")
+    first, before = title.inner_text(), decisions(server)
+    held: list[Route] = []
+    page.route("**/groups/*", lambda route: held.append(route))
+    for key in ("j", "n", "d", "o", "t", "Backspace", "Shift", "G", "Enter"):
+        page.keyboard.press(key)
+    while not held:
+        page.wait_for_timeout(20)
+    held[0].continue_()
+    expect(title).not_to_have_text(first)
+    expect(name).to_be_focused()
+    expect(name).to_have_value("doG")
+    assert decisions(server) == before
+
+
+@pytest.mark.parametrize("status", [409, 422])
+def test_keys_typed_ahead_of_a_refusal_are_dropped(server: Server, page: Page, status: int) -> None:
+    page.goto(f"{server.address}/review/digits")
+    title, content, before = page.locator("#title"), page.content(), decisions(server)
+    first = title.inner_text()
+    held: list[Route] = []
+    page.route("**/act", lambda route: held.append(route))
+    for key in ("s", "d", "j"):
+        page.keyboard.press(key)
+    while not held:
+        page.wait_for_timeout(20)
+    held[0].fulfill(status=status, body=content, content_type="text/html")
+    expect(page.locator("#page")).not_to_have_attribute("aria-busy", "true")
+    page.wait_for_timeout(100)
+    expect(title).to_have_text(first)
+    assert (len(held), decisions(server)) == (1, before)
+
+
+def decisions(server: Server) -> int:
+    return httpx.get(f"{server.address}/v1/worlds/digits", timeout=60).json()["revision"]
 
 
 def test_why_a_row_is_unusual_is_one_key_away(server: Server, page: Page) -> None:

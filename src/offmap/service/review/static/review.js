@@ -116,6 +116,25 @@
     return Boolean(element);
   }
 
+  function typeInto(field, keys) {
+    if (keys.some((key) => key.length === 1)) field.value = "";
+    for (const key of keys) {
+      // A name is sent by someone who sees it.
+      if (key === "Enter" || key === "Tab") return;
+      if (key === "Backspace") field.value = field.value.slice(0, -1);
+      else if (key.length === 1) field.value += key;
+    }
+  }
+
+  // Does what was typed ahead. After a key that leads into a field, the others are its text and no acts.
+  function replay() {
+    while (pressed.length && !busy) {
+      act(pressed.shift());
+      if (help.open) pressed.length = 0;
+      if (isField(document.activeElement)) typeInto(document.activeElement, pressed.splice(0));
+    }
+  }
+
   document.addEventListener("keydown", onKey);
   document.addEventListener("change", (event) => {
     if (event.target.matches("input.pick")) announceSelection();
@@ -147,10 +166,13 @@
     page().setAttribute("aria-busy", "true");
     say("");
   });
-  document.addEventListener("htmx:afterRequest", () => {
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const { status } = event.detail.xhr;
     busy = false;
     page().removeAttribute("aria-busy");
-    while (pressed.length && !busy) act(pressed.shift());
+    // Keys that were meant for a page that did not come would act on another one.
+    if (status < 200 || status > 299) pressed.length = 0;
+    replay();
   });
   document.addEventListener("htmx:afterSettle", () => {
     const again = ["page-on", "page-back"].includes(before) ? document.getElementById(before) : null;
