@@ -132,6 +132,18 @@ def test_pages_are_readable_and_named(
     context.close()
 
 
+def test_decisions_have_the_width_of_a_narrow_page(server: Server, browser: Browser) -> None:
+    for group in (1, 2):
+        httpx.post(f"{server.address}/v1/worlds/digits/skip", json={"group": group}, timeout=60).raise_for_status()
+    context = browser.new_context(viewport={"width": 390, "height": 860})
+    page = context.new_page()
+    page.goto(f"{server.address}/review/digits/history")
+    expect(page.get_by_text("Undo with 1 later")).to_be_visible()
+    widths = page.locator(".history .words").evaluate_all("all => all.map((one) => one.clientWidth)")
+    assert min(widths) > 250
+    context.close()
+
+
 def test_dark_and_light_can_be_chosen_and_are_remembered(server: Server, page: Page) -> None:
     page.goto(f"{server.address}/review/digits")
     background = "getComputedStyle(document.body).backgroundColor"
