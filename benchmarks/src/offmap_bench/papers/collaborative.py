@@ -16,7 +16,7 @@ _LAG = "random embeddings lag behind the network in six passes: "
 _FIVE = "short training: after 20 augmented passes learned gets 74, pseudo-label 69"
 _FEATURES = {
     "ratio of features, together": "weak features (a linear classifier finds 47 % of the labels, 90 % in the paper's), "
-    "and embeddings that lag: pretrained ones (75 %) in two towers give 92 at k = 2, 86 at k = 4",
+    "and embeddings that lag: pretrained ones (75 %) in two towers give 92 at k = 2, 85 at k = 4",
     "flow of features, together": "overfits 444 images per task: apart, k = 2, 200 passes give 58 and 20 give 66; "
     "better features do not help",
 }
