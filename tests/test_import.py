@@ -4,10 +4,13 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import offmap
+from offmap.collaborative import ClosedFormDetector
 
 PACKAGES = [found.name for found in pkgutil.walk_packages(offmap.__path__, "offmap.") if found.ispkg]
 
@@ -26,6 +29,15 @@ def test_commands_that_draw_nothing_do_not_load_the_plotting_library() -> None:
     report = "import offmap.workflow, sys; print('matplotlib' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", report], check=True, capture_output=True, text=True)
     assert ended.stdout.split() == ["False"]
+
+
+def test_loading_a_closed_form_does_not_import_the_compiler(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(120, 2))
+    model = ClosedFormDetector(features="pca", alpha=0.2).fit(rows, np.arange(120) % 3)
+    model.save(tmp_path / "model.safetensors")
+    report = "import sys, offmap; offmap.load(sys.argv[1]); print('torch._dynamo' in sys.modules)"
+    command = [sys.executable, "-c", report, str(tmp_path / "model.safetensors")]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.split() == ["False"]
 
 
 def test_every_public_name_is_there_when_it_is_asked_for() -> None:

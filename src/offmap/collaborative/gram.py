@@ -38,7 +38,8 @@ class Gram(nn.Module):
     def __init__(self, size: int) -> None:
         super().__init__()
         self.register_buffer("mean", torch.zeros(size))
-        self.register_buffer("axes", torch.eye(size))
+        # Not torch.eye: while a file is loaded, sizes are measured on the meta device, where it imports torch._dynamo.
+        self.register_buffer("axes", torch.zeros(size, size).fill_diagonal_(1))
         self.register_buffer("spread", torch.ones(size))
         self.register_buffer("ridge", torch.ones(()))
 

@@ -17,7 +17,8 @@ class Prior(nn.Module):
     def __init__(self, size: int) -> None:
         super().__init__()
         self.register_buffer("mean", torch.zeros(size))
-        self.register_buffer("root", torch.eye(size))
+        # Not torch.eye, for the reason that Gram gives.
+        self.register_buffer("root", torch.zeros(size, size).fill_diagonal_(1))
 
     def embeddings(self, points: Tensor) -> Tensor:
         """Points in coordinates in which the prior is standard normal, as embeddings."""
