@@ -11,6 +11,7 @@ import pytest
 
 from offmap.data import TableEncoder, open_data, read
 from offmap.data.roles import Roles
+from offmap.data.table_batches import cells_in_batches
 from offmap.data.tables import NoRows, read_table
 
 CSV = "id,city,paid\n1,Köln,2\n2,Ulm,3\n"
@@ -30,7 +31,11 @@ CSV = "id,city,paid\n1,Köln,2\n2,Ulm,3\n"
         ),
         (
             b"a;b\n1,5;2\n",
-            "line 2 has 2 cells, the header 1; the comma separates: it seems to be separated by semicolons",
+            "line 1 is one cell, 'a;b'; the comma separates: it seems to be separated by semicolons; save it as CSV",
+        ),
+        (
+            b"a,b;c\n1,2,5;3\n",
+            "line 2 has 3 cells, the header 2; the comma separates: it seems to be separated by semicolons",
         ),
     ],
 )
@@ -38,6 +43,22 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, content: bytes, mes
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(ValueError, match=message):
         read(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(("sign", "name"), [(";", "semicolons"), ("|", "bars"), ("\t", "tabs")])
+def test_a_file_with_another_separator_is_not_one_column(tmp_path: Path, sign: str, name: str) -> None:
+    """Without a comma in any cell, every row has as many cells as the header: one."""
+    (tmp_path / "a.csv").write_text(f"age{sign}shop\n31{sign}fuel\n45{sign}grocer\n")
+    with pytest.raises(ValueError, match=f"it seems to be separated by {name}"):
+        read(tmp_path / "a.csv")
+    with pytest.raises(ValueError, match=f"it seems to be separated by {name}"):
+        list(cells_in_batches(tmp_path / "a.csv", 1))
+
+
+def test_one_column_needs_no_separator(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("note\na;b\nc|d\n")
+    assert next(cells_in_batches(tmp_path / "a.csv", 2))["note"].tolist() == ["a;b", "c|d"]
+    assert len(read(tmp_path / "a.csv")) == 2
 
 
 def test_a_byte_order_mark_is_not_part_of_a_name(tmp_path: Path) -> None:

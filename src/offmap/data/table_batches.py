@@ -12,7 +12,13 @@ import pandas as pd
 
 from offmap.data.decoding import decoding
 from offmap.data.limits import opened
-from offmap.data.table_files import filled_rows, misfit, refuse_other_forms, separated_options
+from offmap.data.table_files import (
+    filled_rows,
+    misfit,
+    refuse_other_forms,
+    refuse_other_separators,
+    separated_options,
+)
 
 __all__ = ["cells_in_batches", "count_lines", "read_header"]
 
@@ -69,6 +75,7 @@ def _first_records(path: Path) -> tuple[list[str], list[str]]:
             header, first = next(records, []), next(records, [])
         if not header:
             raise ValueError("it is empty; its first line must name the columns")
+        refuse_other_separators(header, options)
         if len(first) > len(header) + 1 or any(first[len(header) :]):
             raise ValueError(_misfit(path))
         return header, first

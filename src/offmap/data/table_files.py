@@ -6,7 +6,7 @@ import io
 import json
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from offmap.data.decoding import decoding
 from offmap.data.limits import opened, require_cells
+from offmap.errors import short_repr
 
 __all__ = [
     "PARQUET_SUFFIXES",
@@ -25,6 +26,7 @@ __all__ = [
     "misfit",
     "read_cells",
     "refuse_other_forms",
+    "refuse_other_separators",
     "separated_options",
 ]
 
@@ -99,6 +101,7 @@ def _decoded(content: bytes) -> str:
 def _separated(text: str, tabs: bool) -> pd.DataFrame:
     options = separated_options(tabs)
     header = next(csv.reader(io.StringIO(text), delimiter=options["sep"], quoting=options["quoting"]), [])
+    refuse_other_separators(header, options)
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
@@ -119,6 +122,28 @@ def filled_rows(frame: pd.DataFrame) -> int:
     return end
 
 
+def refuse_other_separators(header: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Refuses a header of one cell that holds another separator: every row would be read as one category.
+
+    Args:
+        header: The cells of the first line.
+        options: What ``separated_options`` says of the table.
+    """
+    if len(header) == 1 and (other := _other_separator(header)):
+        raise ValueError(
+            f"line 1 is one cell, {short_repr(header[0])}; the {_separator(options)} separates: it seems to be "
+            f"separated by {other}; save it as CSV with commas, or rename the column if it is the only one"
+        )
+
+
+def _other_separator(header: Sequence[str]) -> str:
+    return next((name for sign, name in _OTHER_SEPARATORS.items() if sign in "".join(header)), "")
+
+
+def _separator(options: Mapping[str, Any]) -> str:
+    return "tab" if options["sep"] == "\t" else "comma"
+
+
 def misfit(lines: Iterable[str], options: Mapping[str, Any]) -> str:
     """Which line has more cells than the header, and what to do; "" if none has.
 
@@ -132,9 +157,8 @@ def misfit(lines: Iterable[str], options: Mapping[str, Any]) -> str:
     """
     reader = csv.reader(lines, delimiter=options["sep"], quoting=options["quoting"])
     header, found = next(reader, []), ""
-    other = next((name for sign, name in _OTHER_SEPARATORS.items() if sign in "".join(header)), "")
+    other, sign = _other_separator(header), _separator(options)
     remedy = f"it seems to be separated by {other}" if other else "put cells that hold it in quotes"
-    sign = "tab" if options["sep"] == "\t" else "comma"
     for cells in reader:
         if len(cells) > len(header) and (not found or any(cells[len(header) :])):
             count = f"{len(cells)} cells, the header {len(header)}"
