@@ -84,6 +84,32 @@ def test_scoring_needs_no_roles_again_and_names_the_rows(run: Run) -> None:
     assert done.frame["novelty"].tolist() == offmap.load("model.safetensors").novelty(today).tolist()
 
 
+@pytest.fixture(scope="module")
+def only(home: Path) -> Path:
+    """A model of three columns by name, of which one is constant."""
+    frame = pd.read_csv(home / "train.csv")
+    frame[["amount", "country", "fraud"]].to_csv(home / "some.csv", index=False)
+    argv, named = sys.argv, [word for name in ("amount", "country", "fraud") for word in ("--only", name)]
+    command("fit", "nearest-neighbor", home / "some.csv", *named, "--out", home / "only.safetensors", "--quiet")
+    sys.argv = argv
+    return home / "only.safetensors"
+
+
+@pytest.mark.parametrize("out", [(), ("--out", "scores.csv")])
+def test_rows_that_lack_a_fitted_column_are_refused_by_its_name(run: Run, only: Path, out: tuple[str, ...]) -> None:
+    pd.read_csv("today.csv")[["amount", "note"]].to_csv("lacking.csv", index=False)
+    done = run("score", only, "lacking.csv", *out)
+    assert done.code == 2
+    assert "lacking.csv lacks 'country', which the model was fitted on; it has 'amount', 'note'" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("out", [(), ("--out", "scores.csv")])
+def test_rows_may_lack_a_named_column_that_the_model_does_not_read(run: Run, only: Path, out: tuple[str, ...]) -> None:
+    done = run("score", only, "today.csv", *out)
+    assert done.code == 0, done.err
+
+
 def test_columns_can_be_kept(run: Run) -> None:
     some = run("score", "model.safetensors", "today.csv", "--keep", "note").frame
     assert list(some) == ["row", "payment", "note", "novelty", "p_value", "novel"]

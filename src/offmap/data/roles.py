@@ -96,7 +96,15 @@ class Roles:
         return self.text
 
     def require(self, frame: pd.DataFrame, where: str, optional: Iterable[str] = ()) -> None:
-        """Raises a ``NoSuchColumn`` error that names every column that ``frame`` should have and lacks."""
+        """Raises a ``NoSuchColumn`` error that names every column that ``frame`` should have and lacks.
+
+        Args:
+            frame: The table.
+            where: What it is called in messages.
+            optional: Roles that a model remembers: their columns may be absent, but for the features that it reads.
+        """
+        if "only" in optional and self.text is None:
+            self._require_fitted(frame, where)
         single = [("text", self.text), ("entity", self.entity), ("label", self.label)]
         groups = {"only": self.only, "drop": self.drop, "id": self.id, "keep": self.keep, "kind": dict(self.kinds)}
         named = [*single, *((role, name) for role, names in groups.items() for name in names)]
@@ -107,6 +115,11 @@ class Roles:
         ]
         if absent:
             raise NoSuchColumn(f"{'; '.join(absent)}; it has {', '.join(repr(name) for name in frame.columns)}")
+
+    def _require_fitted(self, frame: pd.DataFrame, where: str) -> None:
+        if absent := [name for name in self.only if name not in frame.columns]:
+            lacking, found = (", ".join(map(repr, names)) for names in (absent, frame.columns))
+            raise NoSuchColumn(f"{where} lacks {lacking}, which the model was fitted on; it has {found}")
 
 
 def names_beside(kept: Iterable[str], taken: Collection[str]) -> list[str]:

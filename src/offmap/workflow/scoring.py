@@ -127,9 +127,17 @@ def scoring_roles(model: Estimator, stated: Roles) -> tuple[Roles, list[str]]:
     """
     given = {name for name, value in stated.to_dict().items() if value not in (None, ())}
     lacking = {"label", "id", "keep", "drop", "only", "kind"} - given
-    roles = Roles.remembered(getattr(model, "roles_", {})).but(stated)
+    roles = Roles.remembered(_read_by(model)).but(stated)
     kinds = dict.fromkeys(_known_by_text(model, roles), "category") | dict(roles.kinds)
     return replace(roles, kinds=tuple(kinds.items())), sorted(lacking)
+
+
+def _read_by(model: Estimator) -> dict[str, Any]:
+    """The roles that the model remembers, without the features that its encoder left out, which rows may lack."""
+    known, encoder = dict(getattr(model, "roles_", {})), encoder_of(model)
+    if isinstance(encoder, TableEncoder):
+        known["only"] = tuple(name for name in known.get("only", ()) if name in encoder.columns_)
+    return known
 
 
 def _known_by_text(model: Estimator, roles: Roles) -> Iterator[str]:
