@@ -61,6 +61,23 @@ def test_a_column_left_out_may_name_the_rows_of_the_stream(run: Run, tmp_path: P
     assert seen.frame["id"].tolist() == [1000 * place for place in range(30)]
 
 
+def test_an_exported_model_scores_the_file_that_the_world_observed(run: Run, tmp_path: Path, train: Path) -> None:
+    run("world", "create", tmp_path / "w", train, *COMMON, *LEFT_OUT["drop"])
+    stream = table(tmp_path / "stream.csv", [0, 3], seed=1)
+    seen = run("world", "observe", tmp_path / "w", stream, "--ids", "key", "-q").frame
+    run("world", "export", tmp_path / "w", "--out", tmp_path / "model.safetensors")
+    pd.read_csv(stream)[["kind", "b", "note", "a", "key"]].to_csv(tmp_path / "turned.csv", index=False)
+    for name in ("stream.csv", "turned.csv"):
+        scored = run("score", tmp_path / "model.safetensors", tmp_path / name)
+        assert scored.code == 0, scored.err
+        np.testing.assert_allclose(scored.frame["novelty"], seen["novelty"])
+    pd.read_csv(stream)[["a", "key"]].to_csv(tmp_path / "lacking.csv", index=False)
+    assert (
+        "lacks 'b', which the model was fitted on"
+        in run("score", tmp_path / "model.safetensors", tmp_path / "lacking.csv").err
+    )
+
+
 def test_a_world_whose_first_lesson_failed_is_finished_without_the_columns(
     run: Run, tmp_path: Path, train: Path
 ) -> None:

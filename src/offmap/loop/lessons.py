@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from offmap.data.roles import Roles
 from offmap.labels import check_labels
 from offmap.loop import checks
 from offmap.loop.auditing import new_audits
@@ -40,10 +41,11 @@ def _whole(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def with_names(ledger: Ledger, model: IncrementalClassifier) -> IncrementalClassifier:
-    """A version of the model with the names of its features if they are known, to be used outside the world."""
+    """A version of the model, to be used outside the world, that finds its features by name if names were taught."""
     named = copy.copy(model)
     if ledger.state.columns is not None:
         named.feature_names_in_ = np.array(ledger.state.columns, dtype=object)
+        named.roles_ = Roles(only=tuple(ledger.state.columns)).to_dict()
     return named
 
 
