@@ -97,6 +97,41 @@ def test_a_time_with_an_offset_is_read_on_the_clock_it_was_written_by(form: str 
     np.testing.assert_array_equal(TableEncoder().fit(texts).transform(texts), expected)
 
 
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles", "UTC", "+02:00", "dateutil/Asia/Tokyo"])
+def test_the_same_instant_in_another_time_zone_is_the_same_time(tmp_path: Path, zone: str) -> None:
+    frame = payments()[["time", "amount"]]
+    here = frame.assign(time=frame["time"].dt.tz_localize("Europe/Berlin"))
+    there = here.assign(time=here["time"].dt.tz_convert(zone))
+    model = NearestNeighborDetector(random_state=0).fit(here)
+    model.save(tmp_path / "model.safetensors")
+    for each in (model, offmap.load(tmp_path / "model.safetensors")):
+        np.testing.assert_array_equal(each.novelty(there), each.novelty(here))
+
+
+def test_times_without_a_zone_stay_as_they_are() -> None:
+    naive = payments()[["time", "amount"]]
+    here = naive.assign(time=naive["time"].dt.tz_localize("Europe/Berlin"))
+    texts = here.assign(time=[time.isoformat() for time in here["time"].dt.tz_localize(None).dt.tz_localize("UTC")])
+    encoder = TableEncoder().fit(here)
+    for other in (naive, texts):
+        np.testing.assert_array_equal(encoder.transform(other), encoder.transform(here))
+    np.testing.assert_array_equal(TableEncoder().fit(naive).transform(here), encoder.transform(here))
+
+
+def test_dates_of_a_file_without_a_zone_are_read_as_before_and_an_unknown_zone_is_refused() -> None:
+    here = payments()[["time", "amount"]].assign(time=lambda frame: frame["time"].dt.tz_localize("Europe/Berlin"))
+    encoder = TableEncoder().fit(here)
+    expected = encoder.transform(here)
+    encoder.columns_["time"]["zone"] = "Europe/Atlantis"
+    encoder._build()
+    with pytest.raises(ValueError, match="the column 'time' has the time zone 'Europe/Atlantis'"):
+        encoder._check_fitted()
+    del encoder.columns_["time"]["zone"]
+    encoder._build()
+    encoder._check_fitted()
+    np.testing.assert_array_equal(encoder.transform(here), expected)
+
+
 def test_a_later_day_is_not_novel_by_itself_but_an_age_is() -> None:
     events = pd.DataFrame({"at": pd.date_range("2025-01-01 08:00", periods=60, freq="D")})
     births = pd.DataFrame({"born": pd.date_range("1950-01-01", periods=60, freq="365D")})

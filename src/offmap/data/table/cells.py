@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = ["Read", "as_booleans", "as_days", "as_numbers", "as_words", "date_format"]
+__all__ = ["Read", "as_booleans", "as_days", "as_numbers", "as_words", "date_format", "is_zone", "time_zone"]
 
 Column = Any  # a pandas Series; its stubs ask for a type of cells that nobody knows here
 _MISSING_WORDS = frozenset({"", "na", "n/a", "nan", "none", "null", "<na>", "nat"})
@@ -77,20 +77,43 @@ def as_booleans(column: Column) -> Read:
     return _read(np.array(values, dtype=np.float64), missing)
 
 
-def as_days(column: Column, form: str) -> Read:
+def as_days(column: Column, form: str, zone: str = "") -> Read:
     """Reads dates and times as days since 1970 on the clock that they were written by.
 
     Args:
         column: The column.
         form: Format of dates that are texts, as ``date_format`` found it.
+        zone: The time zone whose clock counts, for columns whose type names another; "" for the zone that they name.
     """
     if pd.api.types.is_numeric_dtype(column):
         return _read(np.full(len(column), np.nan), column.isna())
     if pd.api.types.is_datetime64_any_dtype(column):
-        return _read(_days(column), column.isna())
+        return _read(_days(_in_zone(column, zone)), column.isna())
     words, missing = _words_and_gaps(column)
     times = _parsed([None if gap else word for word, gap in zip(words, missing, strict=True)], form)
     return _read(_days(times), missing)
+
+
+def time_zone(column: Column) -> str:
+    """The time zone that the type of a column names; "" if it names none that could be found again.
+
+    Example:
+        >>> time_zone(pd.Series(pd.date_range("2025-01-01", periods=2, tz="Europe/Berlin")))
+        'Europe/Berlin'
+        >>> time_zone(pd.Series(pd.date_range("2025-01-01", periods=2)))
+        ''
+    """
+    name = str(column.dtype.tz) if isinstance(column.dtype, pd.DatetimeTZDtype) else ""
+    return name if is_zone(name) else ""
+
+
+def is_zone(name: str) -> bool:
+    """Whether a text names a time zone that is known here."""
+    try:
+        pd.DatetimeTZDtype(tz=name)
+    except (TypeError, ValueError, KeyError, OSError):
+        return False
+    return True
 
 
 def date_format(column: Column) -> str:
@@ -116,6 +139,11 @@ def date_format(column: Column) -> str:
     found = {form: float(_parsed(present, form).notna().mean()) for form in forms}
     best = max(found, key=lambda form: found[form])
     return best if found[best] >= 0.5 else ""
+
+
+def _in_zone(times: Column, zone: str) -> Column:
+    """The times on the clock of a zone; those that name no zone stay as they are."""
+    return times.dt.tz_convert(zone) if zone and times.dt.tz is not None else times
 
 
 def _days(times: Column) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import kurtosis
 from sklearn.preprocessing import StandardScaler
 
-from offmap.data.table.cells import Read, as_booleans, as_numbers, as_words
+from offmap.data.table.cells import Read, as_booleans, as_numbers, as_words, is_zone
 
 __all__ = ["GAP", "CategoryCodec", "Codec", "Encoded", "NumberCodec", "Standard", "check_codec", "state_of"]
 
@@ -218,6 +218,9 @@ def check_codec(name: str, codec: Any) -> None:
     """Raises an error unless a codec that was read from a file encodes a gap and texts to finite features."""
     if isinstance(codec, CategoryCodec) and (len(codec.counts) != len(codec.values) or min(codec.counts) < 1):
         raise ValueError(f"the column {name!r} must have a count of at least 1 per value")
+    zone = getattr(codec, "zone", "")
+    if not isinstance(zone, str) or (zone and not is_zone(zone)):
+        raise ValueError(f"the column {name!r} has the time zone {zone!r}, which is not known here")
     standard = codec.rarity if isinstance(codec, CategoryCodec) else codec.standard
     numbers = np.array([standard.mean, standard.scale], dtype=np.float64)
     made = codec.encode(pd.Series([None, *getattr(codec, "values", [])[:1]], dtype=object)).features

@@ -32,6 +32,7 @@ class DateCodec:
         cycles: Names of the cycles.
         aged: Whether the age is a feature.
         standard: Mean and spread.
+        zone: The time zone that the training column named; cells of another zone are converted to it.
     """
 
     kind: ClassVar[str] = "date"
@@ -42,9 +43,10 @@ class DateCodec:
     cycles: list[str]
     aged: bool
     standard: Standard
+    zone: str = ""
 
     @classmethod
-    def fit(cls, days: Floats, form: str) -> Self:
+    def fit(cls, days: Floats, form: str, zone: str = "") -> Self:
         """Measures training days, in which NaN is a gap."""
         present = days[~np.isnan(days)]
         low, high = float(present.min()), float(present.max())
@@ -52,7 +54,7 @@ class DateCodec:
         fits = {"hour": timed, "weekday": high - low >= 7, "season": high - low >= _YEAR}
         cycles = [name for name in _CYCLES if fits[name]]
         aged = high - low >= 2 * _YEAR or not cycles
-        return cls(form, low, high, cycles, aged, Standard.fit(_parts(days, cycles, aged)))
+        return cls(form, low, high, cycles, aged, Standard.fit(_parts(days, cycles, aged)), zone)
 
     @property
     def feature_names(self) -> list[str]:
@@ -68,7 +70,7 @@ class DateCodec:
 
     def read(self, column: Any) -> Read:
         """The cells as days."""
-        return as_days(column, self.form)
+        return as_days(column, self.form, self.zone)
 
     def encode(self, column: Any, read: Read | None = None) -> Encoded:
         """Points on circles, and the age."""

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from offmap import parameters
+from offmap.data.table.cells import time_zone
 from offmap.data.table.columns import CategoryCodec, Codec, Encoded, NumberCodec, Standard, check_codec, state_of
 from offmap.data.table.dates import DateCodec
 from offmap.data.table.kinds import KINDS, Finding, kind_of
@@ -128,7 +129,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if found.read is None:
             return CategoryCodec.fit(column, self.max_categories)
         if found.kind == "date":
-            return DateCodec.fit(found.read.values, found.form)
+            return DateCodec.fit(found.read.values, found.form, time_zone(column))
         return NumberCodec.fit(found.read.values, truth=found.kind == "boolean")
 
     def _encoded(self, frame: pd.DataFrame) -> list[Encoded]:
