@@ -114,3 +114,9 @@ def test_a_row_that_is_no_table_is_refused() -> None:
     for rows, reference, name in ((X[0], X, "X"), (X[:1], X[0], "reference")):
         with pytest.raises(ValueError, match=rf"{name} must have the shape \(n, d\)"):
             explain(model, rows, reference=reference)
+
+
+def test_rows_that_an_encoder_has_changed_are_no_reference() -> None:
+    model = NearestNeighborDetector(random_state=0).fit(payments(200))
+    with pytest.raises(ValueError, match="keeps its training rows only as its encoder has made them, which cannot be"):
+        explain(model, payments(1))

@@ -25,7 +25,7 @@ def reference_rows(model: Any, reference: Any) -> Any:
     kept = _kept_rows(scoring_model(model))
     if kept is None:
         raise ValueError(
-            f"reference must be given: {type(model).__name__} keeps no training rows to compare with; pass normal rows "
+            f"reference must be given: {type(model).__name__} {_why_none(scoring_model(model))}; pass normal rows "
             "as the model takes them, such as reference=X_train, or --reference TRAIN.csv on the shell"
         )
     return kept
@@ -54,6 +54,12 @@ def _kept_rows(model: Any) -> Any:
         return np.clip(rows, 0.0, 1.0)
     names = getattr(model, "feature_names_in_", None)
     return rows if names is None else pd.DataFrame(rows, columns=names)
+
+
+def _why_none(model: Any) -> str:
+    if isinstance(first_member(model), NearestNeighborDetector):
+        return "keeps its training rows only as its encoder has made them, which cannot be undone"
+    return "keeps no training rows to compare with"
 
 
 def sampled_places(reference: Any, most: int) -> np.ndarray:
