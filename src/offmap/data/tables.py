@@ -18,7 +18,16 @@ from offmap.data.table.problems import raise_problems, repeated_columns
 from offmap.data.table_files import TABLE_SUFFIXES, read_cells
 from offmap.labels import as_numbers as numeric_labels
 
-__all__ = ["TABLE_SUFFIXES", "NoRows", "NoSuchColumn", "read_frame", "read_table", "require_integers", "rows_of"]
+__all__ = [
+    "TABLE_SUFFIXES",
+    "NoRows",
+    "NoSuchColumn",
+    "read_frame",
+    "read_table",
+    "refuse_bytes",
+    "require_integers",
+    "rows_of",
+]
 
 
 class NoRows(ValueError):
@@ -79,6 +88,8 @@ def rows_of(
     if frame.empty:
         raise NoRows(f"{where} must have at least one row", kept)
     target = roles.target if roles.target in frame.columns else None
+    features = roles.feature_names(frame.columns) if roles.text is None else [roles.text]
+    refuse_bytes(frame, where, features if target is None else [*features, target])
     labels = _labels if roles.entity is None else _ids
     y = None if target is None else labels(frame[target], where, target in dict(roles.kinds))
     identity = frame[kept].infer_objects() if kept else None
@@ -86,11 +97,25 @@ def rows_of(
         texts = as_texts(_complete(frame[roles.text], where))
         shown = frame[kept] if roles.text in kept else frame[kept].assign(**{roles.text_name(kept): texts})
         return Data(texts, y, name=where, identity=shown)
-    names = roles.feature_names(frame.columns)
-    features = frame if names == list(frame.columns) else frame[names]
-    if not len(features.columns):
+    cells = frame if features == list(frame.columns) else frame[features]
+    if not len(cells.columns):
         raise ValueError(f"{where} must have at least one column besides the label")
-    return _as_data(all_typed(features, dict(roles.kinds), types), y, where, identity)
+    return _as_data(all_typed(cells, dict(roles.kinds), types), y, where, identity)
+
+
+def refuse_bytes(frame: pd.DataFrame, where: str, names: Sequence[str]) -> None:
+    """Raises a ``ValueError`` that names the first column of bytes, as binary columns of Parquet are read.
+
+    Example:
+        >>> refuse_bytes(pd.DataFrame({"paid": [3.5], "scan": [bytes(9)]}), "rows.parquet", ["paid", "scan"])
+        Traceback (most recent call last):
+        ValueError: column 'scan' of rows.parquet holds bytes; leave it out with --drop, or write it as text or numbers
+    """
+    for name in names:
+        first = frame[name].first_valid_index() if frame[name].dtype == object else None
+        if first is not None and isinstance(frame[name][first], bytes):
+            remedy = "leave it out with --drop, or write it as text or numbers"
+            raise ValueError(f"column {name!r} of {where} holds bytes; {remedy}")
 
 
 def _as_data(frame: pd.DataFrame, y: NDArray[Any] | None, where: str, identity: pd.DataFrame | None) -> Data:

@@ -20,6 +20,7 @@ from offmap.data.decoding import decoding
 from offmap.data.roles import Roles, names_beside
 from offmap.data.table.problems import raise_problems, repeated_columns
 from offmap.data.table_batches import cells_in_batches
+from offmap.data.tables import refuse_bytes
 from offmap.estimator import encoder_of
 from offmap.scale.parts import BATCH_ROWS, columns_of
 from offmap.scale.sources import Source, SourceFile
@@ -194,6 +195,7 @@ def _types_of(source: Source, columns: Sequence[str]) -> dict[str, CellTypes]:
     for file in source.files if columns else ():
         inside = [name for name in columns if name not in file.values]
         for cells in _cells(source, file.path, inside):
+            refuse_bytes(cells, str(file.path), inside)
             texts = [name for name in inside if is_text(cells[name].dtype)]
             seen = {name: CellTypes.of(cells[name]) for name in texts}
             found |= {name: found[name].joined(types) if name in found else types for name, types in seen.items()}
