@@ -333,6 +333,35 @@ def test_unknown_entities_do_not_stop_the_others(run: Run, rule: str) -> None:
         assert np.isfinite(frame["novelty"][600:]).all()
 
 
+@pytest.mark.parametrize("rule", ["flag", "skip"])
+def test_unknown_entities_are_counted_on_standard_error(run: Run, tmp_path: Path, rule: str) -> None:
+    both = pd.concat([pd.read_csv("readings.csv"), pd.read_csv("new.csv")])
+    both.to_csv(tmp_path / "both.csv", index=False)
+    out = ("--out", tmp_path / "scores.csv")
+    for source, of_some in ((tmp_path / "both.csv", "20 rows of "), ("new.csv", "warning: all 20 rows are of ")):
+        printed = run("score", "ratio.safetensors", source, "--new-entities", rule).err
+        written = run("score", "ratio.safetensors", source, "--new-entities", rule, *out).err
+        (tmp_path / "scores.csv").unlink()
+        for said in (printed, written):
+            assert of_some in said
+            assert "that the model does not know" in said
+    assert "of 1 entity that" in run("score", "ratio.safetensors", tmp_path / "both.csv").err
+    assert "does not know" not in run("score", "ratio.safetensors", "readings.csv").err
+    assert "does not know" not in run("score", "ratio.safetensors", "readings.csv", *out).err
+
+
+def test_ids_that_lost_their_leading_zeros_are_noticed(run: Run, tmp_path: Path) -> None:
+    readings = pd.read_csv("readings.csv")
+    number = readings["device"].str.removeprefix("d").astype(int) + 1
+    readings.assign(device=number.map("{:03d}".format)).to_csv(tmp_path / "padded.csv", index=False)
+    readings.assign(device=number).to_csv(tmp_path / "plain.csv", index=False)
+    fit = ("--entity", "device", "--set", "epochs=1", "--out", tmp_path / "model.safetensors", "--quiet")
+    assert run("fit", "ratio", tmp_path / "padded.csv", *fit).code == 0
+    done = run("score", tmp_path / "model.safetensors", tmp_path / "plain.csv")
+    assert "warning: all 600 rows are of entities that the model does not know" in done.err
+    assert "6 of these entities would be known with leading zeros, such as '001' for '1'" in done.err
+
+
 def test_rows_of_unknown_entities_have_no_reasons_and_the_others_keep_theirs(run: Run) -> None:
     both = "".join(Path("readings.csv").read_text().splitlines(keepends=True)[:4])
     both += Path("new.csv").read_text().partition("\n")[2]

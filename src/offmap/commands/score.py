@@ -32,6 +32,7 @@ from offmap.outputs import json_lines, require_scores_out
 if TYPE_CHECKING:
     import pandas as pd
 
+    from offmap.data import Data
     from offmap.data.roles import Roles
     from offmap.workflow import Estimator
 
@@ -65,6 +66,8 @@ class _Table:
             if suggested is not None:
                 tell(str(suggested))
             frame = score_rows(model, opened, new_entities=self.new_entities, top=self.top, verdict=verdict)
+            if self.new_entities != "add" and (said := _about_new(model, opened)):
+                tell(said)
             if self.explain:
                 normal = None if self.reference is None else open_rows(model, self.reference, roles, scoring=True)
                 return _with_reasons(frame, reasons_of(model, opened, normal, self.explain, frame["row"].tolist()))
@@ -112,6 +115,7 @@ def score(
     _require_used(reference, explain, as_json, as_lines, out)
     require_present(model, data, *beside)
     from offmap.workflow import load_model, write_frame
+    from offmap.workflow.entities import about_new_rows
 
     with terminal.messages(quiet) as tell:
         rate = stated_rate(alpha, budget)
@@ -123,7 +127,10 @@ def score(
         if in_batches:
             assert out is not None
             require_entity_role(loaded, roles)
-            rows, novel = stream.run(at_threshold(loaded, rate), data, out, roles, new_entities, trust or ())
+            done = stream.run(at_threshold(loaded, rate), data, out, roles, new_entities, trust or ())
+            rows, novel = done.rows, done.novel
+            if done.new:
+                tell(about_new_rows(done.new, done.read))
         else:
             table = _Table(new_entities, top, explain, reference, rate, known)
             frame = table.of(loaded, data, roles, tell)
@@ -134,6 +141,15 @@ def score(
         tell(f"wrote {rows} rows to {out}, {novel} of them novel")
     if as_json:
         terminal.write(terminal.to_json({"out": str(out), "rows": rows, "novel": novel}))
+
+
+def _about_new(model: "Estimator", data: "Data") -> str:
+    """What to say of rows whose entities the model does not know; "" if there are none."""
+    from offmap.collaborative.base import EntityDetector
+    from offmap.workflow.entities import about_new_entities
+    from offmap.workflow.fitting import entities_of
+
+    return about_new_entities(model, entities_of(model, data)) if isinstance(model, EntityDetector) else ""
 
 
 def _with_reasons(frame: "pd.DataFrame", reasons: "pd.DataFrame") -> "pd.DataFrame":

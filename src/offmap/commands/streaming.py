@@ -12,6 +12,7 @@ from offmap.outputs import SCORE_SUFFIXES
 
 if TYPE_CHECKING:
     from offmap.data.roles import Roles
+    from offmap.scale import Summary
     from offmap.workflow import Estimator
 
 RowData = Annotated[
@@ -68,11 +69,11 @@ class Stream:
 
     def run(
         self, model: "Estimator", data: str, out: Path, roles: "Roles", new_entities: Any, trusted: Sequence[str]
-    ) -> tuple[int, int]:
-        """Scores the files; returns how many rows were written, and how many of them are novel."""
+    ) -> "Summary":
+        """Scores the files."""
         from offmap.scale import score_files
 
-        done = score_files(
+        return score_files(
             model,
             data,
             out,
@@ -84,4 +85,3 @@ class Stream:
             ray_address=self.ray_address,
             trusted=trusted,
         )
-        return done.rows, done.novel

@@ -23,6 +23,7 @@ class Done:
         ends: Whether it ends its file.
         scored: How many rows were written; fewer than ``rows`` if rows of unknown entities were skipped.
         novel: How many of them are novel.
+        new: How many rows are of entities that the model does not know, written or skipped.
     """
 
     place: int
@@ -33,6 +34,7 @@ class Done:
     ends: bool
     scored: int
     novel: int
+    new: int = 0
 
 
 class Journal:
@@ -66,7 +68,7 @@ class Journal:
         self.done = self.left()[1]
         os.truncate(self.path, sum(len(line) + 1 for line in self._lines()))
 
-    def add(self, part: Part, scored: int, novel: int) -> None:
+    def add(self, part: Part, scored: int, novel: int, new: int = 0) -> None:
         """Notes that a part is written."""
         done = Done(
             place=part.at.file,
@@ -77,6 +79,7 @@ class Journal:
             ends=part.ends,
             scored=scored,
             novel=novel,
+            new=new,
         )
         self._append(asdict(done))
         self.done.append(done)

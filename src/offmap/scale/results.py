@@ -94,7 +94,8 @@ class Results:
         with self._writing(self.folder):
             with replacing(path) as fresh:
                 write_part(table, fresh, self.suffix, "copy" if self.is_file else "result")
-            self.journal.add(part, len(table), pc.sum(table["novel"]).as_py() or 0)
+            novel = pc.sum(table["novel"]).as_py() or 0
+            self.journal.add(part, len(table), novel, part.rows - len(table) + _of_new_entities(table))
         if self.joined is not None:
             with self._writing(self.out):
                 self.joined.add(path, table)
@@ -140,3 +141,10 @@ class Results:
             # A part is on disk before the journal says so.
             own |= {self._part(number).name for number in range(len(self.journal.left()[1]) + 1)}
         return [name for name in sorted(os.listdir(self.folder)) if name not in own and not name.startswith(".part-")]
+
+
+def _of_new_entities(table: pa.Table) -> int:
+    """How many rows are of entities that the model does not know: their novelty is infinite."""
+    if "entity" not in table.column_names:
+        return 0
+    return pc.sum(pc.is_inf(table["novelty"])).as_py() or 0

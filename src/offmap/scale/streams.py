@@ -25,11 +25,21 @@ Engine = Literal["threads", "ray"]
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What was written: where, how many rows, and how many of them are novel."""
+    """What was written.
+
+    Args:
+        out: Where.
+        rows: How many rows.
+        novel: How many of them are novel.
+        read: How many rows were read.
+        new: How many of these are of entities that the model does not know, written or skipped.
+    """
 
     out: Path
     rows: int
     novel: int
+    read: int
+    new: int
 
 
 def score_files(
@@ -101,7 +111,13 @@ def score_files(
                 # To mend a file changes it, and its scored rows are then those of another file.
                 raise ValueError(f"{error}; {results.how_to_go_on()} unless a file with scored rows changes") from error
     done = results.journal.done
-    return Summary(out=path, rows=sum(each.scored for each in done), novel=sum(each.novel for each in done))
+    return Summary(
+        out=path,
+        rows=sum(each.scored for each in done),
+        novel=sum(each.novel for each in done),
+        read=sum(each.rows for each in done),
+        new=sum(each.new for each in done),
+    )
 
 
 def score_batches(

@@ -91,6 +91,53 @@ def is_known(model: EntityDetector, entities: NDArray[Any]) -> NDArray[np.bool_]
     return np.asarray(model.entities_.find(check_ids(entities)) >= 0)
 
 
+def about_new_entities(model: EntityDetector, entities: NDArray[Any]) -> str:
+    """What a user should know of rows whose entities the model does not know; "" if there are none.
+
+    Args:
+        model: A fitted model.
+        entities: The entity of each row.
+    """
+    new = ~is_known(model, entities)
+    if not new.any():
+        return ""
+    ids = np.unique(entities[new])
+    return about_new_rows(int(new.sum()), len(new), len(ids)) + _lost_zeros(model, ids)
+
+
+def about_new_rows(new: int, rows: int, entities: int | None = None) -> str:
+    """How many rows are of entities that the model does not know, and a warning if all are.
+
+    Args:
+        new: How many rows.
+        rows: How many rows there are in all.
+        entities: How many entities, if it is known.
+
+    Example:
+        >>> about_new_rows(20, 620, 1), about_new_rows(20, 620)
+        ('20 rows of 1 entity that the model does not know', '20 rows of entities that the model does not know')
+        >>> about_new_rows(20, 20, 3)
+        'warning: all 20 rows are of entities that the model does not know; check the column of ids'
+    """
+    if new == rows:
+        return f"warning: all {rows:,} rows are of entities that the model does not know; check the column of ids"
+    named = "entities" if entities is None else f"{entities:,} entit{'y' if entities == 1 else 'ies'}"
+    return f"{new:,} rows of {named} that the model does not know"
+
+
+def _lost_zeros(model: EntityDetector, ids: NDArray[Any]) -> str:
+    """A hint if ids that the model does not know differ from known ones by leading zeros."""
+    known = model.entity_ids_
+    if known.dtype.kind != "U":
+        return ""
+    padded = {entity.lstrip("0"): entity for entity in known.tolist() if entity.startswith("0")}
+    found = [entity for entity in ids.tolist() if entity in padded]
+    if not found:
+        return ""
+    lost = f"{len(found):,} of these entities would be known with leading zeros"
+    return f"; {lost}, such as {padded[found[0]]!r} for {found[0]!r}: write the ids as in training"
+
+
 def _flagged(entities: NDArray[Any], verdict: Verdict | None, known: NDArray[np.bool_]) -> Verdict:
     """The verdict on the rows of known entities, with those of unknown ones flagged in their places."""
     novelty, p_value = np.full(len(known), np.inf), np.full(len(known), np.nan)
