@@ -68,7 +68,9 @@ def test_the_style_width_that_was_chosen_is_the_best_by_stored_trials() -> None:
 
 @pytest.mark.parametrize("metric", SWAPPED.metrics)
 def test_the_numbers_of_a_cause_are_those_of_the_stored_trials(metric: str) -> None:
-    (cause,) = (claim.cause for claim in PAGE.claims if claim.item.startswith(f"coloured digits, {metric},"))
+    (cause,) = (
+        claim.cause for claim in PAGE.claims if claim.item == f"coloured digits, {metric}, penalty without adversary"
+    )
     before, after = re.findall(r"from (\d+) to (\d+)", cause)[0]
     unit = 1 if metric == "res_l2" else 100
     for number, column in ((before, "one critic step"), (after, "five times the passes")):

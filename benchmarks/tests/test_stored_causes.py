@@ -364,3 +364,24 @@ def test_neither_better_features_nor_more_passes_bring_the_flow_up() -> None:
     assert f"200 passes give {100 * many:.0f} and 20 give {100 * few:.0f}" in cause_of(
         "CIFAR-10, flow of features, together"
     )
+
+
+def test_with_an_adversary_fewer_style_codes_swap_digits_better_than_diin() -> None:
+    narrow = 100 * mean("disentangling-adversary-style", "TC, 16 style codes", "adversary", "acc_d")
+    other = 100 * mean("disentangling-adversary", "DIIN", "adversary", "acc_d")
+    assert narrow > other + 5
+    assert cause_of("coloured digits, acc_d, adversary, TC above DIIN").endswith(f"{narrow:.0f}, DIIN {other:.0f}")
+
+
+def test_the_adversary_costs_total_correlation_its_images() -> None:
+    alone = mean("disentangling", "TC", "no adversary", "res_l2")
+    assert mean("disentangling-adversary", "TC", "adversary", "res_l2") > alone + 15
+    assert f"TC gets {alone:.0f}" in cause_of("coloured digits, res_l2, adversary, TC above DIIN")
+
+
+def test_the_images_of_total_correlation_and_of_a_plain_autoencoder_are_within_noise() -> None:
+    samples, _ = read_samples(TABLES["disentangling"], "cpu", RESULTS)
+    ours, plain = (samples[row, "no adversary", "res_l2"] for row in ("TC", "AE"))
+    apart = max(plain.values.values()) - min(plain.values.values())
+    expected = f"{ours.mean:.0f} against {plain.mean:.0f}, whose seeds lie {apart:.0f} apart"
+    assert cause_of("coloured digits, res_l2, TC above AE").endswith(expected)

@@ -28,8 +28,8 @@ class Summary:
     """What was written.
 
     Args:
-        out: Where.
-        rows: How many rows.
+        out: The file or folder that was written.
+        rows: Number of rows in it.
         novel: How many of them are novel.
         read: How many rows were read.
         new: How many of these are of entities that the model does not know, written or skipped.
