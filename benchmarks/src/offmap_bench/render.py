@@ -37,7 +37,7 @@ prints is counted by the same rule. *Suggested rate*: the rate of false alarms t
 _OUTCOMES: dict[Outcome, str] = {
     "beaten": "better here",
     "reached": "as good",
-    "not reached": "worse here",
+    "not reached": "worse or different",
     "not run": "not run",
 }
 # Metrics of a table that are seen without unfolding.
