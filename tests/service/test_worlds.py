@@ -219,7 +219,7 @@ def test_columns_of_an_uploaded_table_are_matched_by_name(named: TestClient, tab
 def test_a_table_that_lacks_a_column_is_refused(named: TestClient) -> None:
     given = named.post("/v1/worlds/blobs/observe", content="x,z\n1,2\n", headers={"content-type": "text/csv"})
     assert given.status_code == 422
-    assert given.json()["error"] == "the upload has the columns x, z; the model was fitted on x, y"
+    assert given.json()["error"] == "the upload lacks 'y', which the model was fitted on; it has 'x', 'z'"
 
 
 def test_versions_of_a_world_know_their_columns(named: TestClient) -> None:
