@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import offmap
-from offmap.calibration import assess_together, suggest_rate
+from offmap.calibration import CalibrationWarning, assess_together, suggest_rate
 from offmap.commands import app
 from offmap.data import ColumnsLeftOut
 from tests.command_line import Run
@@ -379,7 +379,8 @@ def test_entities_are_added_updated_and_removed(run: Run, tmp_path: Path) -> Non
     first, second, third = (tmp_path / f"{name}.safetensors" for name in ("first", "second", "third"))
     assert json.loads(run("add", "ratio.safetensors", "new.csv", "--out", first, "--json").out)["entities"] == 7
     assert "'offmap update' adds" in run("add", first, "new.csv", "--out", second).err.replace("`", "'")
-    assert run("update", first, "new.csv", "--out", second).code == 0
+    with pytest.warns(CalibrationWarning, match="a tenth more rows"):
+        assert run("update", first, "new.csv", "--out", second).code == 0
     counts = dict(zip(offmap.load(second).entity_ids_, offmap.load(second).entity_counts_, strict=True))
     assert counts["new"] == 40
     assert "is not known" in run("update", "ratio.safetensors", "new.csv", "--out", third).err
