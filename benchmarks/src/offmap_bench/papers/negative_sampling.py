@@ -94,7 +94,7 @@ PAGE = Page(
             "vae-negatives-colour",
             "Gaussian, generated",
             _COLOUR,
-            cause="training undoes what the negatives bring: 2 epochs give 0.56 and 8 give 0.37, 8 without negatives 0.20",
+            cause="training undoes what negatives bring: 2 epochs give 0.56 and 8 give 0.37, 8 without negatives 0.20",
         ),
     ),
     differences={
